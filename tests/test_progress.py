@@ -6,7 +6,7 @@ import io
 import re
 
 from tidemark.cli.steps import Tee
-from tidemark.progress import Foot, Progress
+from tidemark.progress import Progress, StatusLine
 
 
 class Terminal(io.StringIO):
@@ -37,7 +37,7 @@ class Terminal(io.StringIO):
 
 def test_both_lines_are_redrawn_in_place() -> None:
     terminal = Terminal()
-    foot = Foot(terminal)
+    foot = StatusLine(terminal)
     foot.show("null single: run 0 of 2: 10 of 15 s", "series 1 of 4; about 3 min left", label="run 0 of 2")
     foot.show("null single: oracle", "series 1 of 4; about 2 min left", label="oracle")
     assert terminal.rows == ["null single: oracle", "series 1 of 4; about 2 min left"]
@@ -50,7 +50,7 @@ def test_both_lines_are_redrawn_in_place() -> None:
 
 def test_output_printed_in_between_stays_above() -> None:
     terminal = Terminal()
-    foot = Foot(terminal)
+    foot = StatusLine(terminal)
     foot.show("null single: run 0", "series 1 of 4", label="run 0")
     terminal.write("\r\x1b[Jtidemark: a word\n")
     foot.show("null single: run 1", "series 1 of 4", label="run 1")
@@ -59,14 +59,14 @@ def test_output_printed_in_between_stays_above() -> None:
 
 def test_line_that_is_too_long_is_cut_and_not_wrapped() -> None:
     terminal = Terminal()
-    Foot(terminal).show("x" * 5000, label="x")
+    StatusLine(terminal).show("x" * 5000, label="x")
     assert len(terminal.rows[0]) < 1000
 
 
 def test_without_a_terminal_progress_goes_only_to_the_log_and_messages_to_both() -> None:
     reader, log = io.StringIO(), io.StringIO()
     stream = Tee(reader, log)
-    foot = Foot(stream)
+    foot = StatusLine(stream)
     for second in range(3):
         foot.show(f"null single: run 0 of 2: {second} of 15 s", "series 1 of 4", label="run 0 of 2")
     foot.show("null single: oracle", "series 1 of 4", label="oracle")
@@ -84,7 +84,7 @@ def test_without_a_terminal_progress_goes_only_to_the_log_and_messages_to_both()
 
 def test_on_a_terminal_the_log_has_no_redrawn_lines() -> None:
     terminal, log = Terminal(), io.StringIO()
-    foot = Foot(Tee(terminal, log))
+    foot = StatusLine(Tee(terminal, log))
     foot.show("null single: run 0", "series 1 of 4", label="run 0")
     foot.clear()
     print("null single: complete", file=Tee(terminal, log))

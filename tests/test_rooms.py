@@ -13,7 +13,18 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 PACKAGE = REPOSITORY / "src" / "tidemark"
 # The files at the package's root are the first layer. A module imports from its own layer and from earlier ones.
-BASE = ("errors", "paths", "lifetime", "progress", "settings", "schema", "seals", "addresses", "config", "code")
+BASE = (
+    "errors",
+    "paths",
+    "process_lifetime",
+    "progress",
+    "settings",
+    "schema",
+    "integrity",
+    "addresses",
+    "config",
+    "code",
+)
 ROOMS = (
     "base",
     "runs",

@@ -22,7 +22,7 @@ MODULE = re.compile(r"tidemark(\.\w+)+")
 
 
 def files(*places: str) -> list[Path]:
-    """Return the Python and Java files of subpackages (`measure`) and single files (`lifetime.py`), sorted."""
+    """Return the Python and Java files of subpackages (`measure`) and single files (`process_lifetime.py`), sorted."""
     found: set[Path] = set()
     for name in places:
         place = PACKAGE / name

@@ -18,7 +18,7 @@ class Workspace:
     """Folder in which a pipeline runs; everything that it writes is below it.
 
     TIDEMARK_CACHE may name a folder of provisioned artifacts that several workspaces share; each artifact is
-    checked against the lock before use, wherever it is: by hash once, then by its seal (tidemark.seals).
+    checked against the lock before use, wherever it is: by hash once, then by its seal (tidemark.integrity).
     """
 
     root: Path
@@ -80,7 +80,7 @@ def try_to_write(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def only_one(path: Path) -> Iterator[None]:
+def exclusive(path: Path) -> Iterator[None]:
     """Hold the lock file `path`, waiting for it if necessary; the kernel releases it when its holder ends."""
     private_directory(path.parent)
     with path.open("w") as file:

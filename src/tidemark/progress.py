@@ -28,7 +28,7 @@ def put_aside(stream: TextIO, line: str) -> None:
     stream.flush()
 
 
-class Foot:
+class StatusLine:
     """Lines at the bottom of a terminal, redrawn in place; in a log the first of them, every ten seconds.
 
     Other output in between begins at the first of the lines, and the next `show` draws them below it.

@@ -14,7 +14,7 @@ import pytest
 
 from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
-from tidemark.services.base import Service, Surroundings
+from tidemark.services.base import Service, ServiceContext
 from tidemark.services.http import keep_loopback_direct
 from tidemark.services.polaris.server import Polaris
 from tidemark.software.tools import packages, provide_tool
@@ -72,7 +72,7 @@ class Servers:
                 self.get(needed)
             directory = self.workspace.work / kind.name
             config = ServicesConfig(polaris_path=POLARIS)
-            service = kind.from_config(Surroundings(self.workspace, directory, config, self._running))
+            service = kind.from_config(ServiceContext(self.workspace, directory, config, self._running))
             self._running[kind] = self._stack.enter_context(service)
         return self._running[kind]
 

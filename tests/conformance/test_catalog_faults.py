@@ -16,7 +16,7 @@ import pytest
 
 from tidemark.config import ServicesConfig
 from tidemark.measure.workload import TestBed
-from tidemark.services.base import Service, Surroundings
+from tidemark.services.base import Service, ServiceContext
 from tidemark.services.iceberg.backends import IcebergRestSqlite
 from tidemark.services.servers import Servers as Started
 from tidemark.software.tools import provide_tool, tool_python
@@ -49,7 +49,7 @@ def server(servers: Servers) -> Iterator[IcebergRestSqlite]:
         pytest.skip("the check of the flake has what the study on streams runs from alone")
     provide_tool(TOOL, servers.workspace)
     directory = servers.workspace.work / "killed"
-    with IcebergRestSqlite.from_config(Surroundings(servers.workspace, directory, ServicesConfig())) as service:
+    with IcebergRestSqlite.from_config(ServiceContext(servers.workspace, directory, ServicesConfig())) as service:
         yield service
 
 

@@ -319,7 +319,7 @@ def test_full_durability_leaves_out_no_file_of_a_write(
         write = system.write
         for first in range(12):
             if first == 8 and Capability.WRITERS in kind.capabilities:
-                write = system.door().open().write  # of a client other than the table's own
+                write = system.client_factory().open().write  # of a client other than the table's own
             before = files(system)
             synced.clear()
             write(trips(YELLOW, 1 + first, 100 * first))
@@ -350,7 +350,7 @@ def test_full_durability_syncs_data_before_the_commit_is_visible(
     monkeypatch.setattr(os, "fsync", looking)
     system.write(trips(YELLOW, 3))
     assert there == [0]
-    with closing(system.door().open()) as writer:
+    with closing(system.client_factory().open()) as writer:
         writer.write(trips(YELLOW, 2, 100))
         assert there == [0, 3] and len(system.ids()) == 5
 

@@ -20,15 +20,15 @@ import pytest
 from tidemark.studies.ingest.fault_injection.reconnecting_writer import (
     ReconnectingWriter,
     ReconnectingWriterConfig,
-    leave_door,
+    publish_factory,
 )
 from tidemark.studies.ingest.fault_injection.settings import BLIND, CHECK, NEVER
 from tidemark.studies.ingest.load.crew import noted
 from tidemark.studies.ingest.load.records import Records
 from tidemark.studies.ingest.window.oracle import OF_TABLE, look, states
-from tidemark.systems.duckdb_writer import DuckDBDoor
+from tidemark.systems.duckdb_writer import DuckDBClientFactory
 from tidemark.systems.ducklake.postgres import DuckLake, DuckLakeInlinedPostgres
-from tidemark.systems.writers import Door, Fate
+from tidemark.systems.writers import ClientFactory, CommitStatus
 
 from .lost_answers import LostAnswers, losing_answers
 from .trips import YELLOW, trips
@@ -41,26 +41,26 @@ BEFORE = [0, 1, 100, 101]  # acknowledged
 
 
 @pytest.fixture
-def broken(open_table: OpenTable) -> Iterator[Callable[[type[DuckLake]], tuple[Any, Any, LostAnswers, Door]]]:
+def broken(open_table: OpenTable) -> Iterator[Callable[[type[DuckLake]], tuple[Any, Any, LostAnswers, ClientFactory]]]:
     """Yield a function that makes a table with rows of two clients, the second connected through a proxy."""
     proxies = []
 
-    def broken(kind: type[DuckLake]) -> tuple[Any, Any, LostAnswers, Door]:
+    def broken(kind: type[DuckLake]) -> tuple[Any, Any, LostAnswers, ClientFactory]:
         system = open_table(kind)
         system.create(YELLOW)
         system.write(trips(YELLOW, 2))
         host, port = system._postgres.host_and_port()
         context = losing_answers((host, port))
         proxies.append(context)
-        proxy, door = context.__enter__(), system.door()
-        assert isinstance(door, DuckDBDoor)
-        through = tuple(each.replace(f"port={port}", f"port={proxy.port}") for each in door.attachments)
-        assert through != door.attachments
-        door = replace(door, attachments=through)
-        writer = door.open()
+        proxy, client_factory = context.__enter__(), system.client_factory()
+        assert isinstance(client_factory, DuckDBClientFactory)
+        through = tuple(each.replace(f"port={port}", f"port={proxy.port}") for each in client_factory.attachments)
+        assert through != client_factory.attachments
+        client_factory = replace(client_factory, attachments=through)
+        writer = client_factory.open()
         writer.write(trips(YELLOW, 2, 100))
         assert sorted(system.ids().to_pylist()) == BEFORE
-        return system, writer, proxy, door
+        return system, writer, proxy, client_factory
 
     yield broken
     for context in proxies:
@@ -77,7 +77,7 @@ def test_ducklake_deletes_a_file_whose_commit_is_in_the_catalog(broken: Any) -> 
     proxy.armed = True
     with pytest.raises(duckdb.TransactionException, match=r'(?s)"COMMIT".*server closed the connection') as failed:
         writer.write(trips(YELLOW, 2, 200))
-    assert proxy.lost == 1 and writer.fate(failed.value) is Fate.UNKNOWN
+    assert proxy.lost == 1 and writer.commit_status(failed.value) is CommitStatus.UNKNOWN
     assert len(missing(system)) == 1, "mended by this release: say so where the study says that it is not"
     with pytest.raises(FileNotFoundError):
         system.ids()
@@ -90,7 +90,7 @@ def test_inlined_rows_of_a_commit_with_a_lost_answer_are_complete(broken: Any) -
     proxy.armed = True
     with pytest.raises(duckdb.TransactionException) as failed:
         writer.write(trips(YELLOW, 2, 200))
-    assert proxy.lost == 1 and writer.fate(failed.value) is Fate.UNKNOWN
+    assert proxy.lost == 1 and writer.commit_status(failed.value) is CommitStatus.UNKNOWN
     assert not missing(system) and sorted(system.ids().to_pylist()) == [*BEFORE, 200, 201]
 
 
@@ -106,12 +106,12 @@ def test_commit_that_never_arrives_leaves_nothing(broken: Any) -> None:
 def test_batch_sent_again_without_a_check_is_stored_twice(
     broken: Any, tmp_path: Path, retry: str, forwards: bool
 ) -> None:
-    system, writer, proxy, door = broken(DuckLakeInlinedPostgres)
+    system, writer, proxy, client_factory = broken(DuckLakeInlinedPostgres)
     writer.close()
     source, place = tmp_path / "trips.parquet", tmp_path / ".door"
     pq.write_table(trips(YELLOW, ROWS), source)
-    leave_door(door, place)
-    order = ReconnectingWriterConfig(door, 1, source, ROWS, 5, 0, 1, tmp_path / "records", 100, place, retry)
+    publish_factory(client_factory, place)
+    order = ReconnectingWriterConfig(client_factory, 1, source, ROWS, 5, 0, 1, tmp_path / "records", 100, place, retry)
     survivor = ReconnectingWriter(order, Records(order.records, order.most))
     survivor.count(1)
     proxy.armed, proxy.forwards = True, forwards

@@ -15,7 +15,7 @@ from tidemark.systems.duckdb_client import release
 from tidemark.systems.ducklake.postgres import DuckLakeInlinedPostgres
 from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.writers import Door, Fate
+from tidemark.systems.writers import ClientFactory, CommitStatus
 
 from .trips import YELLOW, trips
 
@@ -35,7 +35,7 @@ def test_maintenance_keeps_all_rows_and_removes_small_files(name: str, open_tabl
     assert kind.refuses_maintenance(kind.Options()) is None
     system = open_table(kind)
     system.create(YELLOW)
-    writer, client = system.door().open(), system.door().open()
+    writer, client = system.client_factory().open(), system.client_factory().open()
     for batch in range(BATCHES):
         writer.write(trips(YELLOW, ROWS, ROWS * batch))
     before, inlined = len(system.data_files()), system.inlined_rows()
@@ -60,15 +60,15 @@ def test_refused_maintenance_is_explained(name: str) -> None:
     assert KINDS[name].title in (KINDS[name].refuses_maintenance(KINDS[name].Options()) or "")
 
 
-def write(door: Door, number: int, over: threading.Event) -> list[int]:
+def write(client_factory: ClientFactory, number: int, over: threading.Event) -> list[int]:
     """Write batches until `over` is set; return the ids of those that were acknowledged."""
-    writer, ids = door.open(), []
+    writer, ids = client_factory.open(), []
     while not over.is_set():
         first = (number << 40) + len(ids)
         try:
             writer.write(trips(YELLOW, 1, first))
         except Exception as error:
-            assert writer.fate(error) is Fate.CONFLICT, error
+            assert writer.commit_status(error) is CommitStatus.CONFLICT, error
             continue
         ids.append(first)
     writer.close()
@@ -80,16 +80,16 @@ def test_flush_during_writes_duplicates_rows_only_in_ducklake_0_3(open_table: Op
     kind = DuckLakeInlinedPostgres
     system = open_table(kind, kind.Options(retry_wait_ms=5))
     system.create(YELLOW)
-    over, client = threading.Event(), system.door().open()
+    over, client = threading.Event(), system.client_factory().open()
     with multiprocessing.pool.ThreadPool(2) as pool:
-        at_work = [pool.apply_async(write, (system.door(), number, over)) for number in (1, 2)]
+        at_work = [pool.apply_async(write, (system.client_factory(), number, over)) for number in (1, 2)]
         try:
             until = time.monotonic() + FLUSHING_S
             while time.monotonic() < until:
                 try:
                     client.maintenance()["flush"]()
                 except Exception as error:
-                    assert client.fate(error) is Fate.CONFLICT, error
+                    assert client.commit_status(error) is CommitStatus.CONFLICT, error
                 if len(set(found := system.ids().to_pylist())) < len(found):
                     break
         finally:

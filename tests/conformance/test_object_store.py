@@ -95,7 +95,7 @@ def test_two_processes_lose_no_commits(kind: type[Any], open_table: OpenTable, p
     """Rely, for Delta, on puts that the store refuses if the object exists already."""
     system = opened(open_table, kind)
     system.write(trips(YELLOW, 1))
-    at_work = [processes.submit(write, system.door(), number, 6) for number in (1, 2)]
+    at_work = [processes.submit(write, system.client_factory(), number, 6) for number in (1, 2)]
     acknowledged = [0, *(number for each in at_work for number in each.result(timeout=120)[0])]
     assert sorted(system.ids().to_pylist()) == sorted(acknowledged)
 
@@ -110,7 +110,7 @@ def test_secret_key_is_exposed_nowhere(name: str, open_table: OpenTable) -> None
     commands = [word for service in services for pid in service.pids() for word in psutil.Process(pid).cmdline()]
     folders = [system.context.directory, *(service.directory for service in services)]
     written = b"".join(path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file())
-    shown = [repr(system.door()), repr(system.settings()), repr(system.notes), str(system.folder), *commands]
+    shown = [repr(system.client_factory()), repr(system.settings()), repr(system.notes), str(system.folder), *commands]
     assert secret not in "".join(shown) and secret.encode() not in written
 
 

@@ -13,7 +13,7 @@ from tidemark.systems.iceberg.catalog import SQL_CATALOG as CATALOG
 from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
 from tidemark.systems.iceberg.table import TABLE
-from tidemark.systems.read_api import Answered, Filter
+from tidemark.systems.read_api import Filter, PruningResult
 from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
 
@@ -51,14 +51,14 @@ def test_files_that_cannot_match_are_not_read(name: str, open_table: OpenTable) 
     for number, region in enumerate("abc"):
         system.write(rows(ROWS * number, [region]))
     one, none = (1, 0) if bounded(system) else (3, 3)
-    assert system.answer(Filter()) == Answered(3 * ROWS, 3)
-    assert system.answer(Filter("region = 'b'")) == Answered(ROWS, one)
-    assert system.answer(Filter("region IN ('a', 'c') AND id < 4")) == Answered(ROWS, one)
-    assert system.answer(Filter("region = 'moon'")) == Answered(0, none)
-    assert system.answer(Filter(contains=("message", "l b"))) == Answered(ROWS, 3)
+    assert system.answer(Filter()) == PruningResult(3 * ROWS, 3)
+    assert system.answer(Filter("region = 'b'")) == PruningResult(ROWS, one)
+    assert system.answer(Filter("region IN ('a', 'c') AND id < 4")) == PruningResult(ROWS, one)
+    assert system.answer(Filter("region = 'moon'")) == PruningResult(0, none)
+    assert system.answer(Filter(contains=("message", "l b"))) == PruningResult(ROWS, 3)
     # Files with overlapping ranges cannot be excluded by their lowest and highest values.
     system.write(rows(3 * ROWS, ["a", "c"]))
-    assert system.answer(Filter("region = 'b'")) == Answered(ROWS, one + 1)
+    assert system.answer(Filter("region = 'b'")) == PruningResult(ROWS, one + 1)
 
 
 def test_duckdb_prunes_files_that_pyiceberg_wrote(open_table: OpenTable) -> None:
@@ -69,5 +69,5 @@ def test_duckdb_prunes_files_that_pyiceberg_wrote(open_table: OpenTable) -> None
         written.write(rows(ROWS * number, [region]))
     reader = open_table(IcebergDuckDB)
     reader.table = f"{CATALOG}.{written._namespace}.{TABLE}"
-    assert reader.answer(Filter("region = 'b'")) == Answered(ROWS, 1)
-    assert reader.answer(Filter("region = 'moon'")) == Answered(0, 0)
+    assert reader.answer(Filter("region = 'b'")) == PruningResult(ROWS, 1)
+    assert reader.answer(Filter("region = 'moon'")) == PruningResult(0, 0)

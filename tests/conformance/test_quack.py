@@ -52,7 +52,7 @@ def test_catalogs_are_served_again_after_a_kill(open_table: Callable[..., Any], 
     server.start()
     system.reconnect()
     assert sorted(system.ids().to_pylist()) == [0, 1]
-    system.door().open().write(trips(YELLOW, 1, 2))
+    system.client_factory().open().write(trips(YELLOW, 1, 2))
     assert sorted(system.ids().to_pylist()) == [0, 1, 2]
 
 

@@ -28,7 +28,7 @@ from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebe
 from tidemark.systems.paimon import Paimon
 from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.writers import Door, Fate, Token
+from tidemark.systems.writers import ClientFactory, CommitStatus, IdempotencyKey
 
 from .trips import YELLOW, trips
 
@@ -44,9 +44,9 @@ ROWS, FIRST = 2, 1 << 40
 LOSES = {IcebergDuckDB.name, Paimon.name}
 
 
-def write(door: Door, number: int, batches: int) -> tuple[list[int], list[str]]:
-    """Write each batch until it is acknowledged, in any process; return the ids, and the fates of refused attempts."""
-    writer, refused = door.open(), []
+def write(client_factory: ClientFactory, number: int, batches: int) -> tuple[list[int], list[str]]:
+    """Write each batch until it is acknowledged, in any process; return the ids, and each refused attempt's status."""
+    writer, refused = client_factory.open(), []
     ids: list[int] = []
     for batch in range(batches):
         rows = trips(YELLOW, ROWS, FIRST * number + ROWS * batch)
@@ -55,7 +55,7 @@ def write(door: Door, number: int, batches: int) -> tuple[list[int], list[str]]:
                 writer.write(rows)
                 break
             except Exception as error:
-                refused.append(str(writer.fate(error)))
+                refused.append(str(writer.commit_status(error)))
                 writer.refresh()
         ids += rows.column("id").to_pylist()
     writer.close()
@@ -75,10 +75,10 @@ def test_rows_of_two_processes_are_all_stored(name: str, open_table: OpenTable, 
     system = open_table(DECLARED[name])
     system.create(YELLOW)
     system.write(trips(YELLOW, 1))
-    at_work = [processes.submit(write, system.door(), number, 8) for number in (1, 2)]
+    at_work = [processes.submit(write, system.client_factory(), number, 8) for number in (1, 2)]
     done = [each.result(timeout=120) for each in at_work]
     acknowledged = [0, *(number for ids, _ in done for number in ids)]
-    assert {fate for _, refused in done for fate in refused} <= {Fate.CONFLICT}
+    assert {commit_status for _, refused in done for commit_status in refused} <= {CommitStatus.CONFLICT}
     found = sorted(system.ids().to_pylist())
     if Capability.READ_BACK not in system.capabilities:
         assert found == []
@@ -95,7 +95,7 @@ def test_files_of_one_client_are_committed_at_once_by_another(name: str, open_ta
     system = open_table(DECLARED[name])
     system.create(YELLOW)
     system.write(trips(YELLOW, 1))
-    making, committing = system.door().open(), system.door().open()
+    making, committing = system.client_factory().open(), system.client_factory().open()
     for first in (10, 20):  # the second time from the state that the first commit left
         before = system.commits()
         made = [making.stage(trips(YELLOW, ROWS, first + ROWS * place)) for place in range(3)]
@@ -119,7 +119,7 @@ def test_files_of_one_client_are_committed_at_once_by_another(name: str, open_ta
 
 def overtaken(system: TableSystem) -> Exception:
     """Return the error of a commit that another one preceded; two threads commit at once until that happens."""
-    one, two = system.door().open(), system.door().open()
+    one, two = system.client_factory().open(), system.client_factory().open()
     with multiprocessing.pool.ThreadPool(2) as pool:
         for batch in range(100):
             rows = [trips(YELLOW, 1, FIRST * (2 * batch + place + 1)) for place in (0, 1)]
@@ -145,12 +145,12 @@ def test_refused_commit_is_a_conflict_and_other_errors_are_not(name: str, open_t
     system = open_table(kind, kind.Options() if kind.unavailable(options) else options)
     system.create(YELLOW)
     system.write(trips(YELLOW, 1))
-    writer = system.door().open()
-    assert writer.fate(OSError("connection reset by peer")) is Fate.UNKNOWN
+    writer = system.client_factory().open()
+    assert writer.commit_status(OSError("connection reset by peer")) is CommitStatus.UNKNOWN
     misfit = _attempt(writer, pa.table({"id": ["no number"], "colour": ["red"]}))
-    assert misfit is not None and writer.fate(misfit) is Fate.FAILED, misfit
+    assert misfit is not None and writer.commit_status(misfit) is CommitStatus.FAILED, misfit
     error = overtaken(system)
-    assert writer.fate(error) is Fate.CONFLICT, error
+    assert writer.commit_status(error) is CommitStatus.CONFLICT, error
     writer.close()
 
 
@@ -174,12 +174,12 @@ def reading(file: Path) -> Iterator[None]:
         reader.stdin.close()
 
 
-def hold(door: Door, file: Path, refused: Connection, end: Event) -> None:
-    """Commit during another process's read, send the fate of the commit, and stay."""
-    writer = door.open()
+def hold(client_factory: ClientFactory, file: Path, refused: Connection, end: Event) -> None:
+    """Commit during another process's read, send the status of the commit, and stay."""
+    writer = client_factory.open()
     with reading(file):
         error = _attempt(writer, trips(YELLOW, 1))
-    refused.send(error is not None and str(writer.fate(error)))
+    refused.send(error is not None and str(writer.commit_status(error)))
     writer.close()
     end.wait()
 
@@ -190,25 +190,28 @@ def test_sqlite_client_that_met_a_reader_blocks_others_until_its_process_ends(op
     system.close()
     spawn = multiprocessing.get_context("spawn")
     (here, there), end = spawn.Pipe(), spawn.Event()
-    holding = spawn.Process(target=hold, args=(system.door(), system.context.directory / FILE, there, end))
+    holding = spawn.Process(target=hold, args=(system.client_factory(), system.context.directory / FILE, there, end))
     holding.start()
     try:
-        assert here.poll(60) and here.recv() == Fate.CONFLICT
+        assert here.poll(60) and here.recv() == CommitStatus.CONFLICT
         with pytest.raises(duckdb.Error, match="database is locked"):
-            dataclasses.replace(system.door(), patience_s=0.0).open()
+            dataclasses.replace(system.client_factory(), patience_s=0.0).open()
     finally:
         end.set()
         holding.join(60)
-    dataclasses.replace(system.door(), patience_s=0.0).open().close()
+    dataclasses.replace(system.client_factory(), patience_s=0.0).open().close()
     assert len(system.ids()) == 0
 
 
 def test_commits_refused_by_the_catalog_are_counted(open_table: OpenTable, processes: ProcessPoolExecutor) -> None:
     system = open_table(DuckLake)
     system.create(YELLOW)
-    write(system.door(), 1, 10)
+    write(system.client_factory(), 1, 10)
     assert system.refused() == 0
-    assert len([each.result(120) for each in [processes.submit(write, system.door(), n, 40) for n in (2, 3)]]) == 2
+    assert (
+        len([each.result(120) for each in [processes.submit(write, system.client_factory(), n, 40) for n in (2, 3)]])
+        == 2
+    )
     refused = system.refused()
     assert refused is not None and refused > 0
 
@@ -216,7 +219,7 @@ def test_commits_refused_by_the_catalog_are_counted(open_table: OpenTable, proce
 def test_client_counts_its_attempts(open_table: OpenTable) -> None:
     system = open_table(IcebergPyIceberg)
     system.create(YELLOW)
-    one, two = system.door().open(), system.door().open()
+    one, two = system.client_factory().open(), system.client_factory().open()
     one.write(trips(YELLOW, 1))
     assert one.attempts() == 1
     retries = Capability.COMMIT_RETRY in system.capabilities
@@ -242,7 +245,7 @@ def test_retry_options_reach_the_client(open_table: OpenTable) -> None:
     system = open_table(DuckLake, DuckLake.Options(commit_retries=7, retry_wait_ms=3))
     system.create(YELLOW)
     names = ("ducklake_max_retry_count", "ducklake_retry_wait_ms")
-    writer: Any = system.door().open()
+    writer: Any = system.client_factory().open()
     for connection in (system._writer, writer._connection):
         found = connection.execute(f"SELECT name, value FROM duckdb_settings() WHERE name IN {names}").fetchall()
         assert dict(found) == dict(zip(names, ("7", "3"), strict=True))
@@ -255,13 +258,15 @@ def test_a_commit_is_found_by_its_token(name: str, open_table: OpenTable) -> Non
     system = open_table(KINDS[name])
     system.create(YELLOW)
     system.write(trips(YELLOW, ROWS))
-    first, second = system.door().open(), system.door().open()
+    first, second = system.client_factory().open(), system.client_factory().open()
     for batch in range(2):
-        first.write_known(trips(YELLOW, ROWS, FIRST + ROWS * batch), Token("writer 1", batch, FIRST + ROWS * batch))
+        first.write_known(
+            trips(YELLOW, ROWS, FIRST + ROWS * batch), IdempotencyKey("writer 1", batch, FIRST + ROWS * batch)
+        )
         for writer in (first, second):
-            assert writer.has(Token("writer 1", batch, FIRST + ROWS * batch))
-            assert not writer.has(Token("writer 1", batch + 1, FIRST + ROWS * (batch + 1)))
-            assert not writer.has(Token("writer 2", batch, 2 * FIRST + ROWS * batch))
+            assert writer.has(IdempotencyKey("writer 1", batch, FIRST + ROWS * batch))
+            assert not writer.has(IdempotencyKey("writer 1", batch + 1, FIRST + ROWS * (batch + 1)))
+            assert not writer.has(IdempotencyKey("writer 2", batch, 2 * FIRST + ROWS * batch))
     assert system.ids().length() == 3 * ROWS
     for writer in (first, second):
         writer.close()

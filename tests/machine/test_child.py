@@ -18,7 +18,7 @@ from tidemark.machine.child import in_a_child
 PARENT = """
 import sys, time
 from pathlib import Path
-from tidemark.lifetime import heed_interruptions
+from tidemark.process_lifetime import heed_interruptions
 from tidemark.machine.child import in_a_child
 
 def work() -> None:

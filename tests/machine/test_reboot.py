@@ -13,7 +13,7 @@ from tidemark.errors import ConfigError, MachineError, RebootNeeded
 from tidemark.machine import reboot
 from tidemark.machine.reboot import Restarts, Resume, State
 from tidemark.paths import Workspace
-from tidemark.pipeline import restarts
+from tidemark.pipeline import reboots
 
 OTHER_BOOT = "00000000-0000-0000-0000-000000000000"
 COMMAND = Resume("config.yaml", ("cold=reboot",), ("--quiet",), 2)
@@ -127,12 +127,12 @@ def test_restart_options_require_cold_reboot(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("cold: reboot\n")
     for given in (Restarts.NONE, Restarts.WAIT):
-        restarts.check(load(path), given)
+        reboots.check(load(path), given)
     path.write_text("cold: auto\n")
     for given in (Restarts.ALLOW, Restarts.WAIT):
         with pytest.raises(ConfigError, match=f"--{'wait-for' if given is Restarts.WAIT else 'allow'}-reboot"):
-            restarts.check(load(path), given)
-    restarts.check(load(path), Restarts.NONE)
+            reboots.check(load(path), given)
+    reboots.check(load(path), Restarts.NONE)
 
 
 def test_only_root_under_systemd_may_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,11 +11,11 @@ import pytest
 
 from tidemark.errors import DiskFull, OracleError, SystemFailure
 from tidemark.measure.reading import Reading, hold, read
-from tidemark.systems.read_api import Asker
+from tidemark.systems.read_api import ReadClient
 from tidemark.systems.tables import TableSystem
 
 
-class Answering(Asker):
+class Answering(ReadClient):
     """Client of a table with four rows that returns the answers it is given."""
 
     def __init__(self, counts: list[int], sums: list[int]) -> None:
@@ -24,7 +24,7 @@ class Answering(Asker):
     def count(self) -> int:
         return self._counts.pop(0)
 
-    def add_up(self) -> int:
+    def sum_ids(self) -> int:
         return self._sums.pop(0)
 
 
@@ -34,7 +34,7 @@ class Table:
         self._answers = [list(counts), list(sums)]
 
     @contextmanager
-    def asking(self) -> Iterator[Asker]:
+    def open_reader(self) -> Iterator[ReadClient]:
         self.opened += 1
         yield Answering(*self._answers)
 
@@ -69,7 +69,7 @@ def test_answers_that_differ_are_an_error() -> None:
 def test_unreadable_table_raises_the_reason(raised: Exception, expected: type[Exception]) -> None:
     class Closed:
         @contextmanager
-        def asking(self) -> Iterator[Asker]:
+        def open_reader(self) -> Iterator[ReadClient]:
             raise raised
             yield
 

@@ -11,7 +11,7 @@ from tests.runs.runset import DELTA, DUCKLAKE, INLINED, write_run_set
 
 from tidemark.config import load
 from tidemark.pipeline.build import all_claims, books
-from tidemark.pipeline.effort import efforts
+from tidemark.pipeline.duration_estimate import efforts
 from tidemark.pipeline.plan import make_plan
 from tidemark.pipeline.reference import build_artifact, build_reference
 from tidemark.results.claims.claims import load_claims

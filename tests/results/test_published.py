@@ -34,9 +34,9 @@ TYPED = {"streams": 29, "deltars": 30, "catalogs": 53, "ingest": 26, "lhbench": 
 SEEDS = "TIDEMARK_TEST_SEEDS"
 # A phrase that identifies each publication's text in the folder, whatever its file name.
 TITLES = {
-    "streams": "Evaluating Data Stream Write Performance in Lakehouse Systems",
+    "streams": "Evaluating Data Stream Write Performance in SqlEngineTable Systems",
     "deltars": "Reducing read and write latency using Rust in an offline feature store",
-    "lhbench": "Analyzing and Comparing Lakehouse Storage Systems",
+    "lhbench": "Analyzing and Comparing SqlEngineTable Storage Systems",
     "ingest": "kyma_ingest_core::StagingBuffer",
     "catalogs": "The implementation with the new persistence layer and MongoDB",
 }

@@ -239,7 +239,7 @@ def test_machines_are_distinguished_by_stable_properties(results: Path) -> None:
 def test_the_harness_alone_is_a_run_set(tmp_path: Path) -> None:
     run_set = RunSet.load(write_run_set(tmp_path, [NULL], window_s=1))
     assert run_set.select(harness=False) == ()
-    assert run_set.series[0].is_harness
+    assert run_set.series[0].is_null_baseline
 
 
 @pytest.mark.parametrize("directory", ["/any/where", "results/../../..", "results/runs/../../../x"])

@@ -9,7 +9,7 @@ import pytest
 from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.base import Surroundings
+from tidemark.services.base import ServiceContext
 from tidemark.services.mariadb import USER, MariaDB
 
 pytestmark = pytest.mark.services
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.services
 @pytest.fixture(scope="module")
 def mariadb(shared_workspace: Workspace) -> Iterator[MariaDB]:
     place = shared_workspace.work / "mariadb"
-    server = MariaDB.from_config(Surroundings(shared_workspace, place, ServicesConfig()))
+    server = MariaDB.from_config(ServiceContext(shared_workspace, place, ServicesConfig()))
     with server:
         yield server
     server.remove_data()

@@ -27,7 +27,7 @@ from tidemark.errors import ConfigError, ProvisionError, ServiceError
 from tidemark.paths import Workspace
 from tidemark.pipeline.plan import make_plan
 from tidemark.schema import Origin
-from tidemark.services.base import Surroundings
+from tidemark.services.base import ServiceContext
 from tidemark.services.iceberg.catalog import OAuth
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
 from tidemark.services.polaris.management import Management
@@ -225,7 +225,7 @@ def test_running_server_is_checked_with_the_clients_credentials(
     monkeypatch.setenv("TIDEMARK_POLARIS_SECRET", "from outside")
     config = ServicesConfig(polaris_address=f"{answers.base}/", polaris_client_id="me", polaris_catalog="a lake")
     postgres = Postgres(own_workspace, own_workspace.work / "postgres", PostgresSettings())
-    around = Surroundings(own_workspace, own_workspace.work / "polaris", config, {Postgres: postgres})
+    around = ServiceContext(own_workspace, own_workspace.work / "polaris", config, {Postgres: postgres})
     server = Polaris.from_config(around)
     with server:
         assert server.is_external

@@ -13,7 +13,7 @@ import pytest
 from tidemark.config import ServicesConfig
 from tidemark.errors import ConfigError, ProvisionError
 from tidemark.paths import Workspace
-from tidemark.services.base import Surroundings
+from tidemark.services.base import ServiceContext
 from tidemark.services.programs.tools import tool_program
 from tidemark.services.seaweedfs import PARTS, SOCKETS, Bucket, SeaweedFS, remove_sockets
 from tidemark.software.tools import provide_tool
@@ -24,7 +24,9 @@ pytestmark = pytest.mark.services
 @pytest.fixture(scope="module")
 def store(shared_workspace: Workspace) -> Iterator[SeaweedFS]:
     provide_tool("seaweedfs", shared_workspace)
-    made = SeaweedFS.from_config(Surroundings(shared_workspace, shared_workspace.work / "seaweedfs", ServicesConfig()))
+    made = SeaweedFS.from_config(
+        ServiceContext(shared_workspace, shared_workspace.work / "seaweedfs", ServicesConfig())
+    )
     with made:
         yield made
     made.remove_data()

@@ -43,7 +43,7 @@ def series(studio: Studio, title: str, mode: str) -> Any:
     """Return a fake series with the fields that figures read, and the runs of the written series of `title`."""
     real = next(each for each in studio.run_set.series if each.title == title)
     return SimpleNamespace(title=title, system=real.system, mode=mode, settings=(), runs=real.runs,
-                           hot_runs=real.hot_runs, counted_runs=real.counted_runs, is_harness=False)  # fmt: skip
+                           hot_runs=real.hot_runs, counted_runs=real.counted_runs, is_null_baseline=False)  # fmt: skip
 
 
 def of(values: Values) -> Callable[[str, Any], Estimate]:

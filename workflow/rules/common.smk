@@ -15,7 +15,7 @@ from tidemark.errors import RebootNeeded
 from tidemark.paths import Workspace
 from tidemark.pipeline.failure import noted
 from tidemark.pipeline.programs import provided, tools
-from tidemark.pipeline.restarts import (
+from tidemark.pipeline.reboots import (
     preparation,
     this_boot,
     use_boot,

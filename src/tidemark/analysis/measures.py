@@ -266,7 +266,7 @@ class Measures:
     def _pooled(
         self, name: str, units_of: Callable[[Series], list[Replicates]], series: Series, *, log: bool = True
     ) -> Effects | None:
-        if series.is_harness:
+        if series.is_null_baseline:
             return None
         key = (name, f"{series.sweep} {series.stack} {series.mode}")
         if key not in self._effects:

@@ -16,8 +16,8 @@ from tidemark.cli.stack import stack
 from tidemark.cli.steps import steps
 from tidemark.cli.words import ConfigFile, Overrides, explained, split, values
 from tidemark.errors import ConfigError, TidemarkError, of_the_machine
-from tidemark.lifetime import heed_interruptions, run_guarded, say, was_interrupted
 from tidemark.paths import REPOSITORY, Workspace
+from tidemark.process_lifetime import heed_interruptions, run_guarded, say, was_interrupted
 
 EXIT_CODES = """
 Exit codes: 0 done, 1 unexpected, 2 configuration, 3 dataset, 4 provisioning, 5 a server, 6 the stream,
@@ -64,7 +64,7 @@ def run_everything(
     Other options go to Snakemake: --dry-run shows what would run.
     """
     from tidemark.machine.reboot import Restarts
-    from tidemark.pipeline.restarts import run
+    from tidemark.pipeline.reboots import run
 
     if allow_reboot and wait_for_reboot:
         raise ConfigError("found both --allow-reboot and --wait-for-reboot; allowed: one of them")

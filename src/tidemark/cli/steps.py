@@ -58,8 +58,8 @@ def logged(path: Path | None) -> Iterator[None]:
     if path is None:
         yield
         return
-    from tidemark.lifetime import die_with_parent
     from tidemark.pipeline.failure import PIPELINE, Failure, note
+    from tidemark.process_lifetime import die_with_parent
 
     def tell(reason: str, exit_code: int) -> None:
         note(Workspace(Path.cwd()), Failure(path.stem, reason, str(path), exit_code))
@@ -196,6 +196,6 @@ def analyse(
 @steps.command(rich_help_panel=PANEL)
 def resume() -> None:
     """Continue after a restart that 'all --allow-reboot' requested; the systemd unit that it installed calls this."""
-    from tidemark.pipeline.restarts import resume as go_on
+    from tidemark.pipeline.reboots import resume as go_on
 
     raise typer.Exit(go_on(Workspace(Path.cwd())))

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 
 from tidemark.errors import TidemarkError
-from tidemark.lifetime import INTERRUPTIONS, die_with_parent, heed_interruptions, tell_instead, was_interrupted
+from tidemark.process_lifetime import INTERRUPTIONS, die_with_parent, heed_interruptions, tell_instead, was_interrupted
 
 
 def in_a_child(work: Callable[[], None]) -> None:

@@ -9,7 +9,7 @@ from tidemark import code
 
 # Packages and files whose code determines what is measured, and how. Planning and analysis are not included, nor are
 # the shapes of run files, whose meaning has a version.
-MEASURING = ("machine", "measure", "services", "stream", "studies", "systems", "lifetime.py")
+MEASURING = ("machine", "measure", "services", "stream", "studies", "systems", "process_lifetime.py")
 FRAME = "tidemark.measure.series"
 NOT_ITS_OWN = "studies/registry.py", "studies/study.py"
 

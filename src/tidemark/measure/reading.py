@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from tidemark.errors import DiskFull, OracleError, SystemFailure, is_disk_full
-from tidemark.systems.read_api import Asker
+from tidemark.systems.read_api import ReadClient
 from tidemark.systems.tables import TableSystem
 
 TIMES = 2  # executions of a query by one client: the first, and one once it knows the table
@@ -37,8 +37,8 @@ def read(table: TableSystem) -> Reading:
 
     Raises OracleError if one client's results differ, SystemFailure or DiskFull if a query fails.
     """
-    count_s, rows = _asked("count(*)", table.asking(), lambda asker: asker.count())
-    sum_s, ids = _asked("sum(id)", table.asking(), lambda asker: asker.add_up())
+    count_s, rows = _asked("count(*)", table.open_reader(), lambda asker: asker.count())
+    sum_s, ids = _asked("sum(id)", table.open_reader(), lambda asker: asker.sum_ids())
     return Reading(count_s, sum_s, rows, ids)
 
 
@@ -54,7 +54,7 @@ def hold(reading: Reading, rows: int) -> Reading:
 
 
 def _asked(
-    what: str, opened: AbstractContextManager[Asker], ask: Callable[[Asker], int]
+    what: str, opened: AbstractContextManager[ReadClient], ask: Callable[[ReadClient], int]
 ) -> tuple[tuple[float, ...], int]:
     seconds, answers = [], []
     try:

@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path
 
 from tidemark.errors import RebootNeeded, TidemarkError
-from tidemark.lifetime import was_interrupted
 from tidemark.machine import cold, reboot
 from tidemark.machine.child import in_a_child
 from tidemark.machine.disk import settle
-from tidemark.machine.only_one import alone
+from tidemark.machine.machine_lock import hold_machine
 from tidemark.measure.session import ServerSession, described, logs_folder, series_folder, work_folder
 from tidemark.measure.workload import ProgressCallback, Workload
 from tidemark.paths import Workspace, private_directory
+from tidemark.process_lifetime import was_interrupted
 from tidemark.runs.outcome import Outcome, attempt, disturbed_runs, finished_runs, outcome_path, read_attempts
 from tidemark.runs.spec import SeriesSpec
 from tidemark.systems.registry import variant_of
@@ -44,7 +44,7 @@ def measure_series(spec: SeriesSpec, kind: type[Workload], workspace: Workspace,
         outcome = Outcome("not-run", reason, 0, ())
     else:
         try:
-            with attempt(directory), alone(show):
+            with attempt(directory), hold_machine(show):
                 try:
                     _measure(ServerSession(spec, kind, workspace, show), directory)
                 except RebootNeeded:

@@ -97,7 +97,7 @@ def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
 
 def build_artifact(configuration: Path, kept: Path) -> str:
     """Return the text of ARTIFACT.md, from the plans, all claims and the reference results in `kept`, if any."""
-    from tidemark.pipeline.effort import efforts, seconds_of
+    from tidemark.pipeline.duration_estimate import efforts, seconds_of
     from tidemark.results.reference.artifact import artifact
 
     rows = [unjudged(claim, book, "") for book in books() for claim in load_claims(book)]

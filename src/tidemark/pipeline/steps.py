@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from tidemark.config import Config, parse
 from tidemark.errors import AnalysisError, ConfigError
 from tidemark.paths import Workspace, write_atomically
-from tidemark.progress import Foot, duration
+from tidemark.progress import StatusLine, duration
 from tidemark.schema import Origin
 
 if TYPE_CHECKING:
@@ -103,16 +103,16 @@ def measure_one(workspace: Workspace, path: Path, position: int) -> None:
     began = time.monotonic()
     due_seconds, done, whole = _due(workspace, spec)
     place = f"{done + 1} of {whole} series"
-    foot = Foot()
+    status_line = StatusLine()
 
     def show(what: str) -> None:
         left = max(0.0, due_seconds - (time.monotonic() - began))
-        foot.show(
+        status_line.show(
             f"{spec.label}: {what}", f"{place}; about {duration(left)} left for all", label=what.partition(":")[0]
         )
 
     outcome = measure_series(spec, registry()[spec.study].workload, workspace, show)
-    foot.clear()
+    status_line.clear()
     reason = f": {outcome.reason}" if outcome.reason else ""
     print(f"{spec.label}: {outcome.status} in {duration(time.monotonic() - began)} ({place}){reason}", file=sys.stderr)
 
@@ -122,7 +122,7 @@ def _due(workspace: Workspace, spec: SeriesSpec) -> tuple[float, int, int]:
 
     The seconds include windows and overheads. The plan is read: making it again would take seconds for every series.
     """
-    from tidemark.pipeline.effort import likely_seconds
+    from tidemark.pipeline.duration_estimate import likely_seconds
     from tidemark.runs.outcome import outcome_path
     from tidemark.runs.plan import PlanFile
     from tidemark.runs.spec import SeriesSpec

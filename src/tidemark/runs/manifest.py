@@ -75,7 +75,7 @@ class SystemPart:
     type_mappings: tuple[TypeMapping, ...]
 
     @property
-    def is_harness(self) -> bool:
+    def is_null_baseline(self) -> bool:
         """True for the system that stores nothing, so that its runs measure the harness."""
         return self.format == "none"
 

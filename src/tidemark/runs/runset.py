@@ -133,8 +133,8 @@ class Series:
         return run.repeat if len(self.repeats) > 1 else None
 
     @property
-    def is_harness(self) -> bool:
-        return self.runs[0].manifest.system.is_harness if self.runs else self.system == "null"
+    def is_null_baseline(self) -> bool:
+        return self.runs[0].manifest.system.is_null_baseline if self.runs else self.system == "null"
 
     @property
     def reads_in_goes(self) -> bool:
@@ -235,7 +235,7 @@ class RunSet:
             if series.sweep == sweep
             and series.stack == wanted
             and mode in (None, series.mode)
-            and (harness or not series.is_harness)
+            and (harness or not series.is_null_baseline)
         ]
         return tuple(sorted(found, key=_place))
 
@@ -280,7 +280,7 @@ class RunSet:
 
 def _place(series: Series) -> tuple[int, int, str, int]:
     known = ORDER.index(series.system) if series.system in ORDER else len(ORDER)
-    return (series.is_harness, known, series.system, series.batch_size)
+    return (series.is_null_baseline, known, series.system, series.batch_size)
 
 
 def _series(results: Path, identity: str, items: list[PlannedSeries]) -> Series:

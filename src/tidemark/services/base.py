@@ -31,7 +31,7 @@ class ServiceFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ServiceContext:
     """Inputs for constructing a service: its own folder, the configuration, and running servers by class."""
 
     workspace: Workspace
@@ -91,7 +91,7 @@ class Service(ABC):
 
     @classmethod
     @abstractmethod
-    def from_config(cls, around: Surroundings) -> Self:
+    def from_config(cls, around: ServiceContext) -> Self:
         """Return the service for the configuration, with the directory and servers in `around`."""
 
     @classmethod

@@ -16,10 +16,10 @@ from typing import Any, ClassVar, Self
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tidemark import seals
+from tidemark import integrity
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import Service, Surroundings
+from tidemark.services.base import Service, ServiceContext
 from tidemark.services.programs.classes import class_data, mapping
 from tidemark.services.programs.java import (
     COMMON_OPTIONS,
@@ -112,7 +112,7 @@ def format_storage(workspace: Workspace, jars: list[Path]) -> Path:
     """
     made_of = PROPERTIES + "".join(jar.name for jar in jars)
     formatted = workspace.cache / "kafka-storage" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
-    with seals.made_once(formatted) as wanted:
+    with integrity.made_once(formatted) as wanted:
         if wanted:
             with private_beside(formatted) as incoming:
                 for name in ("data", "tmp"):
@@ -151,7 +151,7 @@ class Kafka(Service):
         self._port = 0
 
     @classmethod
-    def from_config(cls, around: Surroundings) -> Self:
+    def from_config(cls, around: ServiceContext) -> Self:
         settings = KafkaSettings(around.config.kafka_address, around.config.kafka_heap_mb)
         return cls(around.workspace, around.directory, settings)
 

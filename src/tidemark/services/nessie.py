@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from tidemark.errors import ServiceError
 from tidemark.paths import private_directory
-from tidemark.services.base import Service, Surroundings, files_below
+from tidemark.services.base import Service, ServiceContext, files_below
 from tidemark.services.http import open_url
 from tidemark.services.iceberg.backends import POOL
 from tidemark.services.iceberg.catalog import RestCatalog
@@ -43,7 +43,7 @@ class Nessie(InBucket, RestCatalog):
     places_are_free: ClassVar[bool] = False
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use", "seems to be in use by another process")
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: ServiceContext) -> None:
         postgres = around.server(Postgres) if Postgres in self.needs else None
         super().__init__(around.workspace, around.directory, postgres)
         self.store = around.server(SeaweedFS)
@@ -51,7 +51,7 @@ class Nessie(InBucket, RestCatalog):
         self._port = 0
 
     @classmethod
-    def from_config(cls, around: Surroundings) -> Self:
+    def from_config(cls, around: ServiceContext) -> Self:
         return cls(around)
 
     @property
@@ -173,7 +173,7 @@ class NessieMongo(Nessie):
     title: ClassVar[str] = "Nessie over SecantusDB (a stand-in for MongoDB)"
     needs: ClassVar[tuple[type[Service], ...]] = (SecantusDB, SeaweedFS)
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: ServiceContext) -> None:
         super().__init__(around)
         self._documents = around.server(SecantusDB)
 

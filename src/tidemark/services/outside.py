@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tidemark.paths import Workspace, only_one, sync_directory
+from tidemark.paths import Workspace, exclusive, sync_directory
 
 LOCK = ".lock"  # of the folder: one process at a time creates files in it or scans it
 
@@ -47,7 +47,7 @@ class Ledger:
     def note(self, made: Made) -> None:
         """Record an object that is about to be created; on disk on return."""
         if self._descriptor is None:
-            with only_one(self._folder / LOCK):  # another process must not see the file before it is locked
+            with exclusive(self._folder / LOCK):  # another process must not see the file before it is locked
                 self._path = self._folder / f"{os.getpid()}-{secrets.token_hex(4)}.jsonl"
                 self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX)
@@ -63,7 +63,7 @@ class Ledger:
         if self._left:
             _append(self._descriptor, "dropped", made)
             return
-        with only_one(self._folder / LOCK):
+        with exclusive(self._folder / LOCK):
             self._path.unlink(missing_ok=True)
             os.close(self._descriptor)
             self._descriptor = None
@@ -139,7 +139,7 @@ def _append(descriptor: int, event: str, made: Made) -> None:
 def _of_the_dead(folder: Path) -> Iterator[tuple[Path, int]]:
     """Yield the files whose process is dead, each with a descriptor that holds its lock."""
     for path in sorted(folder.glob("*.jsonl")):
-        with only_one(folder / LOCK):
+        with exclusive(folder / LOCK):
             try:
                 descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
             except FileNotFoundError:

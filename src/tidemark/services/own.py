@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from tidemark.paths import Workspace
-from tidemark.services.base import Service, Surroundings
+from tidemark.services.base import Service, ServiceContext
 from tidemark.services.programs.process import Child, server_environment, wait_for_line
 
 
@@ -15,7 +15,7 @@ class OwnServer(Service):
     """A server constructed from `(workspace, directory)`: it has no settings, and cannot be external."""
 
     @classmethod
-    def from_config(cls, around: Surroundings) -> Self:
+    def from_config(cls, around: ServiceContext) -> Self:
         return cls(around.workspace, around.directory)
 
     @property

@@ -20,7 +20,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tidemark.addresses import LIBPQ_SECRETS
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.base import Service, Surroundings, files_below
+from tidemark.services.base import Service, ServiceContext, files_below
 from tidemark.services.programs.process import (
     Child,
     free_ports,
@@ -77,7 +77,7 @@ class Postgres(Service):
         self._counts = False
 
     @classmethod
-    def from_config(cls, around: Surroundings) -> Self:
+    def from_config(cls, around: ServiceContext) -> Self:
         return cls(around.workspace, around.directory, PostgresSettings(around.config.postgres_address))
 
     @classmethod

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
-from tidemark.services.base import Service, ServiceFiles, Surroundings
+from tidemark.services.base import Service, ServiceContext, ServiceFiles
 from tidemark.services.http import names_loopback
 
 
@@ -144,7 +144,7 @@ def prepared(
     services: dict[type[Service], Service] = {}
     with ExitStack() as stack:
         for kind in in_order(wanted):
-            service = kind.from_config(Surroundings(workspace, directory / kind.name, config, services))
+            service = kind.from_config(ServiceContext(workspace, directory / kind.name, config, services))
             services[kind] = service
             stack.callback(service.remove_data)
             service.prepare()

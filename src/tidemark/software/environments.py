@@ -24,15 +24,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from tidemark import seals
+from tidemark import integrity
 from tidemark.errors import ConfigError, ProvisionError, TidemarkError
-from tidemark.paths import only_one, write_atomically
+from tidemark.paths import exclusive, write_atomically
 from tidemark.progress import Progress
 
 LINE = re.compile(
     r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+) --hash=sha256:(?P<sha256>[0-9a-f]{64})  # (?P<file>\S+)$"
 )
-STAMP = seals.STAMP
+STAMP = integrity.STAMP
 # pip lists every version ever released.
 CANDIDATES = re.compile(r" \(from versions: [^)]*\)")
 
@@ -157,11 +157,11 @@ def install(lock_file: Path, target: Path, source: Path | None) -> None:
     """
     if is_installed(lock_file, target, source) and _needs_no_look(target):
         return  # without a write: the environment may be in a read-only folder
-    with only_one(target.parent / f".{target.name}.lock"):
+    with exclusive(target.parent / f".{target.name}.lock"):
         if is_installed(lock_file, target, source) and _is_whole(target):
             return
         pins = read_lock(lock_file)
-        seals.break_seal(target)
+        integrity.break_seal(target)
         shutil.rmtree(target, ignore_errors=True)
         print(f"Making {target} with the {len(pins)} packages of {lock_file} (once).", file=sys.stderr)
         # Inside the target, which the next start removes: a killed pip leaves its unpacked files behind.
@@ -180,23 +180,23 @@ def install(lock_file: Path, target: Path, source: Path | None) -> None:
             script = target / "bin" / "tidemark"
             script.write_text(f'#!/bin/sh\nexec {target.resolve()}/bin/python -m tidemark "$@"\n')
             script.chmod(0o755)
-        seals.seal(target)
+        integrity.seal(target)
         write_atomically(target / STAMP, stamp_text(lock_file, target, source))
 
 
 def _needs_no_look(target: Path) -> bool:
     """Return True if an environment matches its seal, or cannot be changed (a store or a read-only folder)."""
-    if seals.in_a_store(target):
+    if integrity.in_a_store(target):
         return True
-    found = seals.differences(target)
+    found = integrity.differences(target)
     return found == [] or (found is None and not os.access(target.parent, os.W_OK))
 
 
 def _is_whole(target: Path) -> bool:
     """Return True if an existing environment is usable; seal one of an earlier release that has no seal."""
-    found = seals.differences(target)
+    found = integrity.differences(target)
     if found is None:
-        seals.seal(target)
+        integrity.seal(target)
         found = not_as_recorded(target)
     if found:
         print(f"tidemark: {target} is rebuilt: {'; '.join(found[:3])}", file=sys.stderr)
@@ -205,7 +205,7 @@ def _is_whole(target: Path) -> bool:
 
 def not_as_recorded(target: Path) -> list[str]:
     """Return messages about files of a sealed environment whose hashes differ from their wheels' RECORD files."""
-    entries = seals.read(target) or {}
+    entries = integrity.read(target) or {}
     said = []
     for record in sorted(target.glob("lib/python3*/site-packages/*.dist-info/RECORD")):
         site = record.parents[1]

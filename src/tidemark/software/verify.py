@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidemark import seals
+from tidemark import integrity
 from tidemark.errors import ProvisionError
 from tidemark.paths import Workspace
 from tidemark.services.programs.provision import LOCKS, read_jar_lock, sha256_of
@@ -44,10 +44,10 @@ def verify(workspace: Workspace, locks: Path = LOCKS) -> list[Checked]:
             found.append(Checked(folder, f"{len(jars)} jars against their lock", tuple(wrong)))
     made = [path for kind in MADE for path in sorted((workspace.cache / kind).glob("[!.]*")) if path.is_dir()]
     for folder in [*made, Path(sys.prefix)]:
-        if seals.in_a_store(folder):
+        if integrity.in_a_store(folder):
             found.append(Checked(folder, "in a store, which checks it itself", ()))
             continue
-        problems = seals.differences(folder, by_hash=True)
+        problems = integrity.differences(folder, by_hash=True)
         if problems is not None:
             found.append(Checked(folder, "each file against its seal", tuple(problems)))
         elif folder in made:
@@ -62,7 +62,7 @@ def verify_or_refuse(workspace: Workspace) -> None:
     for each in wrong:
         _put_out_of_use(each, workspace)
     if wrong:
-        told = "; ".join(problem for each in wrong for problem in each.problems[: seals.SHOWN])
+        told = "; ".join(problem for each in wrong for problem in each.problems[: integrity.SHOWN])
         raise ProvisionError(
             f"--verify: of {len(found)} provisioned artifacts {len(wrong)} are not as they were made: {told}. If you "
             "changed nothing, look at the disk. They will not be used: run the command again to rebuild them."
@@ -81,5 +81,5 @@ def _put_out_of_use(wrong: Checked, workspace: Workspace) -> None:
                 if _differs(wrong.path / jar.file, jar.sha256):
                     (wrong.path / jar.file).unlink()
     else:
-        seals.break_seal(wrong.path)
+        integrity.break_seal(wrong.path)
         (wrong.path / STAMP).unlink(missing_ok=True)  # of an environment

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tidemark.errors import StreamError
-from tidemark.lifetime import die_with_parent
+from tidemark.process_lifetime import die_with_parent
 from tidemark.stream.events import Encoding, EventCodec, with_ids
 from tidemark.stream.json_events import JsonCodec
 

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tidemark.errors import StreamError
-from tidemark.lifetime import die_with_parent
+from tidemark.process_lifetime import die_with_parent
 from tidemark.runs.manifest import Produced
 from tidemark.stream.connection import Connection
 from tidemark.stream.counters import Counters

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tidemark.errors import ProvisionError, SystemFailure
 from tidemark.systems import releases
 from tidemark.systems.base import Context
-from tidemark.systems.read_api import Answered, Asker, Filter
+from tidemark.systems.read_api import Filter, PruningResult, ReadClient
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def versions(extensions: Sequence[str]) -> dict[str, str]:
     return found | {f"duckdb-{name}": str(loaded[name]) for name in extensions}
 
 
-class DuckDBAsker(Asker):
+class DuckDBReadClient(ReadClient):
     """DuckDB with its extensions loaded; `attachments` are SQL that makes the table available as `table`."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, attachments: Sequence[str], table: str) -> None:
@@ -196,7 +196,7 @@ class DuckDBAsker(Asker):
     def count(self) -> int:
         return self._first("count(*)")
 
-    def add_up(self) -> int:
+    def sum_ids(self) -> int:
         return self._first("sum(id), sum(total_amount)")
 
     def _first(self, asked: str) -> int:
@@ -205,10 +205,12 @@ class DuckDBAsker(Asker):
 
 
 @contextmanager
-def asking(extensions: Sequence[str], directory: Path, attachments: Sequence[str], table: str) -> Iterator[DuckDBAsker]:
+def open_reader(
+    extensions: Sequence[str], directory: Path, attachments: Sequence[str], table: str
+) -> Iterator[DuckDBReadClient]:
     """Yield a separate DuckDB with its default number of threads."""
     with connect(extensions, directory) as connection:
-        yield DuckDBAsker(connection, attachments, table)
+        yield DuckDBReadClient(connection, attachments, table)
 
 
 class DuckDBSystem(TableSystem):
@@ -249,13 +251,13 @@ class DuckDBSystem(TableSystem):
     def _writer(self) -> duckdb.DuckDBPyConnection:
         return self._connection or self._open()
 
-    def asking(self) -> AbstractContextManager[DuckDBAsker]:
-        return asking(self.extensions, self.context.directory, self._attachments(), self.table)
+    def open_reader(self) -> AbstractContextManager[DuckDBReadClient]:
+        return open_reader(self.extensions, self.context.directory, self._attachments(), self.table)
 
     @contextmanager
     def _reader(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yield a second DuckDB, attached to the same table."""
-        with self.asking() as other:
+        with self.open_reader() as other:
             yield other.attached()
 
     def write(self, rows: pa.Table) -> None:  # noqa: ARG002 - DuckDB finds `rows` in this frame, by its name
@@ -269,20 +271,20 @@ class DuckDBSystem(TableSystem):
         self.write = write  # type: ignore[method-assign]
 
     def ids(self) -> pa.ChunkedArray:
-        with self.asking() as other:
+        with self.open_reader() as other:
             return other.ids()
 
     def read(self) -> pa.Table:
         with self._reader() as reader:
             return reader.sql(f"FROM {self.table}").to_arrow_table()
 
-    def answer(self, asked: Filter) -> Answered:
+    def answer(self, asked: Filter) -> PruningResult:
         query = f"SELECT id FROM {self.table} WHERE {asked.sql}"
         ((_, plan),) = self._writer.execute(f"EXPLAIN ANALYZE {query}").fetchall()
         read = [int(files) for files in FILES_READ.findall(plan)]
         if not read and NO_FILES not in plan:
             raise SystemFailure(f"{self.name}: the plan of '{query}' tells of no files:\n{plan}")
-        return Answered(len(self._writer.execute(query).fetchall()), sum(read))
+        return PruningResult(len(self._writer.execute(query).fetchall()), sum(read))
 
     def settings(self) -> Mapping[str, str]:
         rows = self._writer.execute("SELECT name, value FROM duckdb_settings() WHERE name = 'threads'").fetchall()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidemark.systems.duckdb_client import connect, literal, transaction
-from tidemark.systems.writers import DataFile, Door, Fate, TableWriter, Token
+from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, IdempotencyKey, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,8 +20,8 @@ AGAIN_S = 0.02  # between two attempts to open a catalog that others have locked
 
 
 @dataclass(frozen=True, slots=True)
-class DuckDBDoor(Door):
-    """Door to a table that the SQL of `attachments` makes available as `table`.
+class DuckDBClientFactory(ClientFactory):
+    """ClientFactory to a table that the SQL of `attachments` makes available as `table`.
 
     `conflicts` are messages of refused commits. If the table accepts files, `files` is their folder, and `adding` is
     the SQL that adds one. `maintenance` is SQL by operation. `patience_s` is how many seconds to retry attachments that
@@ -48,25 +48,25 @@ class DuckDBDoor(Door):
 
 
 class DuckDBWriter(TableWriter):
-    def __init__(self, door: DuckDBDoor) -> None:
+    def __init__(self, client_factory: DuckDBClientFactory) -> None:
         import duckdb
 
-        self._conflicts, self._error = door.conflicts, duckdb.Error
-        self._files, self._adding, self._codec = door.files, door.adding, door.codec
-        self._maintenance = door.maintenance
+        self._conflicts, self._error = client_factory.conflicts, duckdb.Error
+        self._files, self._adding, self._codec = client_factory.files, client_factory.adding, client_factory.codec
+        self._maintenance = client_factory.maintenance
         # Raised while a statement is bound or its rows are computed, before anything is committed.
         self._certain = (duckdb.BinderException, duckdb.CatalogException, duckdb.ConversionException)
         self._refusal = duckdb.TransactionException
-        self._connection = connect(door.extensions, door.directory, door.threads)
+        self._connection = connect(client_factory.extensions, client_factory.directory, client_factory.threads)
         self._execute = self._connection.execute
         self._transaction = partial(transaction, self._connection)
-        deadline = time.monotonic() + door.patience_s
-        for statement in door.attachments:
+        deadline = time.monotonic() + client_factory.patience_s
+        for statement in client_factory.attachments:
             self._until_done(statement, deadline)
-        self._insert = f"INSERT INTO {door.table} SELECT * FROM rows"
-        self._marking, self._marked = door.marking, door.marked
-        self._first = f"SELECT count(*) FROM {door.table} WHERE id = ?"
-        self._count = f"SELECT count(*), max(id) FROM {door.table}"
+        self._insert = f"INSERT INTO {client_factory.table} SELECT * FROM rows"
+        self._marking, self._marked = client_factory.marking, client_factory.marked
+        self._first = f"SELECT count(*) FROM {client_factory.table} WHERE id = ?"
+        self._count = f"SELECT count(*), max(id) FROM {client_factory.table}"
 
     def _until_done(self, statement: str, deadline: float) -> None:
         while True:
@@ -97,19 +97,19 @@ class DuckDBWriter(TableWriter):
         self._execute(f"COPY rows TO {literal(path)} (FORMAT parquet, COMPRESSION {self._codec})")
         return DataFile(str(path), path.stat().st_size, rows.num_rows)
 
-    def write_known(self, rows: pa.Table, token: Token) -> None:
+    def write_known(self, rows: pa.Table, key: IdempotencyKey) -> None:
         if not self._marking:
             self.write(rows)
             return
         with self._transaction():
             self._execute(self._insert)
-            self._execute(self._marking.format(literal(str(token)))).fetchall()
+            self._execute(self._marking.format(literal(str(key)))).fetchall()
 
-    def has(self, token: Token) -> bool:
+    def has(self, key: IdempotencyKey) -> bool:
         if self._marked:
-            found = self._execute(self._marked.format(literal(str(token)))).fetchall()
+            found = self._execute(self._marked.format(literal(str(key)))).fetchall()
         else:
-            found = self._execute(self._first, [token.first_id]).fetchall()
+            found = self._execute(self._first, [key.first_id]).fetchall()
         return bool(found[0][0])
 
     def register(self, files: Sequence[DataFile]) -> None:
@@ -127,12 +127,12 @@ class DuckDBWriter(TableWriter):
         # DuckDB continues some procedures only while their rows are fetched.
         self._execute(sql).fetchall()
 
-    def fate(self, error: Exception) -> Fate:
+    def commit_status(self, error: Exception) -> CommitStatus:
         # For a refusal that an extension passes on, DuckDB raises no specific class.
         refused = isinstance(error, self._refusal) or type(error) is self._error
         if refused and any(said in str(error) for said in self._conflicts):
-            return Fate.CONFLICT
-        return Fate.FAILED if isinstance(error, self._certain) else Fate.UNKNOWN
+            return CommitStatus.CONFLICT
+        return CommitStatus.FAILED if isinstance(error, self._certain) else CommitStatus.UNKNOWN
 
     def close(self) -> None:
         self._connection.close()

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tidemark.errors import SystemFailure
 from tidemark.systems.base import DEFAULT, FULL, Options, PerWrite
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.writers import DataFile, Door, Fate, TableWriter, Token
+from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, IdempotencyKey, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -155,13 +155,13 @@ class NewFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class SyncingDoor(Door):
-    """Door whose writers sync, in each write, the files that any client created below `folder` since their last write.
+class SyncingClientFactory(ClientFactory):
+    """Factory of writers that sync, in each write, the files that any client created in `folder` since their last one.
 
     These include files of other writers that have not synced them yet, because a commit may depend on them.
     """
 
-    inner: Door
+    inner: ClientFactory
     folder: Path
 
     def open(self) -> TableWriter:
@@ -184,12 +184,12 @@ class SyncingWriter(TableWriter):
     def stage(self, rows: pa.Table) -> DataFile:
         return self._inner.stage(rows)
 
-    def write_known(self, rows: pa.Table, token: Token) -> None:
-        self._inner.write_known(rows, token)
+    def write_known(self, rows: pa.Table, key: IdempotencyKey) -> None:
+        self._inner.write_known(rows, key)
         self._made.sync()
 
-    def has(self, token: Token) -> bool:
-        return self._inner.has(token)
+    def has(self, key: IdempotencyKey) -> bool:
+        return self._inner.has(key)
 
     def count(self) -> int:
         return self._inner.count()
@@ -197,8 +197,8 @@ class SyncingWriter(TableWriter):
     def maintenance(self) -> Mapping[str, Callable[[], object]]:
         return self._inner.maintenance()  # the next write syncs the files that it creates
 
-    def fate(self, error: Exception) -> Fate:
-        return self._inner.fate(error)
+    def commit_status(self, error: Exception) -> CommitStatus:
+        return self._inner.commit_status(error)
 
     def refresh(self) -> None:
         self._inner.refresh()
@@ -221,14 +221,14 @@ class FullDurability(TableSystem):
     def _keep_promise_below(self, folder: Path) -> None:
         """Make each write sync the files created below `folder`, if the option `durability` is full.
 
-        This includes the writes of clients opened by `door`. `write` and `door` are replaced once, so that the option
-        adds no cost to a system without it.
+        This includes the writes of clients opened by `client_factory`. Both methods are replaced once, so that the
+        option adds no cost to a system without it.
         """
         if self.durability_level != FULL:
             return
         made = NewFiles(folder)
         self.before_commit(made.sync)
-        write, close, door = self.write, self.close, self.door
+        write, close, client_factory = self.write, self.close, self.client_factory
 
         def write_and_sync(rows: pa.Table) -> None:
             write(rows)
@@ -239,7 +239,7 @@ class FullDurability(TableSystem):
             close()
 
         self.write, self.close = write_and_sync, close_both  # type: ignore[method-assign]
-        self.door = lambda: SyncingDoor(door(), folder)  # type: ignore[method-assign]
+        self.client_factory = lambda: SyncingClientFactory(client_factory(), folder)  # type: ignore[method-assign]
         self.durability = replace(
             self.durability, summary=self.full_summary, client_syncs_per_write=self.full_syncs_per_write
         )

@@ -23,7 +23,7 @@ from tidemark.systems.disk import count_and_bytes
 from tidemark.systems.full_durability import DurabilityOptions, FullDurability
 from tidemark.systems.releases import Release
 from tidemark.systems.tables import Committed
-from tidemark.systems.writers import DataFile, Door, Fate, TableWriter, Token, of_retries
+from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, IdempotencyKey, TableWriter, of_retries
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -134,7 +134,7 @@ MISFIT = "append with different schema"
 
 
 @dataclass(frozen=True, slots=True)
-class LanceDoor(Door):
+class LanceClientFactory(ClientFactory):
     location: str
     packages: tuple[str, ...]  # folders with Lance's packages
     retries: int | None  # of a commit that lost to another one; None: Lance's default
@@ -147,14 +147,14 @@ class LanceDoor(Door):
 
 
 class LanceWriter(TableWriter):
-    def __init__(self, door: LanceDoor, table: LanceDataset) -> None:
+    def __init__(self, client_factory: LanceClientFactory, table: LanceDataset) -> None:
         import lance
         from lance import fragment
 
         self.table = table
-        self._folder = Path(door.location, DATA)
+        self._folder = Path(client_factory.location, DATA)
         self._append, self._lance, self._fragment = lance.write_dataset, lance, fragment
-        self._retries = door.retries
+        self._retries = client_factory.retries
 
     def write(self, rows: pa.Table) -> None:
         # With the same handle, Lance only looks for commits after its version.
@@ -163,16 +163,16 @@ class LanceWriter(TableWriter):
         else:
             self._commit(self._fragments(rows))
 
-    def write_known(self, rows: pa.Table, token: Token) -> None:
-        self._commit(self._fragments(rows), {WRITER: token.writer, NUMBER: str(token.number)})
+    def write_known(self, rows: pa.Table, key: IdempotencyKey) -> None:
+        self._commit(self._fragments(rows), {WRITER: key.writer, NUMBER: str(key.number)})
 
-    def has(self, token: Token) -> bool:
+    def has(self, key: IdempotencyKey) -> bool:
         self.refresh()
         for number in range(self.table.version, 0, -1):
             found = self.table.read_transaction(number)
             known = (found.transaction_properties or {}) if found else {}
-            if known.get(WRITER) == token.writer:
-                return int(known[NUMBER]) >= token.number
+            if known.get(WRITER) == key.writer:
+                return int(known[NUMBER]) >= key.number
         return False
 
     def stage(self, rows: pa.Table) -> DataFile:
@@ -215,11 +215,11 @@ class LanceWriter(TableWriter):
 
         return {"compact": compact, "cleanup": self.cleanup}
 
-    def fate(self, error: Exception) -> Fate:
+    def commit_status(self, error: Exception) -> CommitStatus:
         said = str(error).lower()
         if OVERTAKEN in said:
-            return Fate.CONFLICT
-        return Fate.FAILED if MISFIT in said else Fate.UNKNOWN
+            return CommitStatus.CONFLICT
+        return CommitStatus.FAILED if MISFIT in said else CommitStatus.UNKNOWN
 
     def refresh(self) -> None:
         self.table.checkout_latest()
@@ -280,12 +280,12 @@ class Lance(FullDurability):
     def write(self, rows: pa.Table) -> None:
         self._append(rows)
 
-    def door(self) -> Door:
+    def client_factory(self) -> ClientFactory:
         return self._entrance()
 
-    def _entrance(self) -> LanceDoor:
+    def _entrance(self) -> LanceClientFactory:
         packages = tuple(str(folder) for folder in self.context.tools.values())
-        return LanceDoor(str(self._location), packages, self.options.commit_retries)
+        return LanceClientFactory(str(self._location), packages, self.options.commit_retries)
 
     @property
     def reader(self) -> str:

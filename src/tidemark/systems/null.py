@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import Capability, Durability
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.writers import DataFile, Door, Fate, TableWriter
+from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class NullDoor(Door):
+class NullClientFactory(ClientFactory):
     def open(self) -> NullWriter:
         return NullWriter()
 
@@ -29,9 +29,9 @@ class NullWriter(TableWriter):
     def register(self, files: Sequence[DataFile]) -> None:
         pass
 
-    def fate(self, error: Exception) -> Fate:
+    def commit_status(self, error: Exception) -> CommitStatus:
         del error
-        return Fate.UNKNOWN
+        return CommitStatus.UNKNOWN
 
 
 class Null(TableSystem):
@@ -50,8 +50,8 @@ class Null(TableSystem):
     def write(self, rows: pa.Table) -> None:
         pass
 
-    def door(self) -> NullDoor:
-        return NullDoor()
+    def client_factory(self) -> NullClientFactory:
+        return NullClientFactory()
 
     @property
     def reader(self) -> str:

@@ -22,7 +22,7 @@ from tidemark.systems.disk import count_and_bytes, read_ids
 from tidemark.systems.full_durability import DurabilityOptions, FullDurability
 from tidemark.systems.releases import Release
 from tidemark.systems.tables import Committed
-from tidemark.systems.writers import Door, Fate, TableWriter, Token, of_retries
+from tidemark.systems.writers import ClientFactory, CommitStatus, IdempotencyKey, TableWriter, of_retries
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -131,7 +131,7 @@ def folder_of(warehouse: Path) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class PaimonDoor(Door):
+class PaimonClientFactory(ClientFactory):
     warehouse: Path
 
     def open(self) -> PaimonWriter:
@@ -159,24 +159,24 @@ class PaimonWriter(TableWriter):
         self._write.write_arrow(rows)
         self._commit.commit(self._write.prepare_commit(number), number)
 
-    def write_known(self, rows: pa.Table, token: Token) -> None:
-        if self._by != token.writer:
+    def write_known(self, rows: pa.Table, key: IdempotencyKey) -> None:
+        if self._by != key.writer:
             self._end()
-            self._begin(token.writer)
-        self._append(rows, token.number)
+            self._begin(key.writer)
+        self._append(rows, key.number)
 
-    def has(self, token: Token) -> bool:
+    def has(self, key: IdempotencyKey) -> bool:
         for number in reversed(numbers(self._folder)):
             found = snapshot(self._folder, number)
-            if found.user == token.writer:
-                return found.identifier >= token.number
+            if found.user == key.writer:
+                return found.identifier >= key.number
         return False
 
-    def fate(self, error: Exception) -> Fate:
+    def commit_status(self, error: Exception) -> CommitStatus:
         # If the commit itself raised an error, the client does not know its outcome.
         if OVERTAKEN in str(error):
-            return Fate.CONFLICT if error.__cause__ is None else Fate.UNKNOWN
-        return Fate.FAILED if isinstance(error, (ValueError, KeyError)) else Fate.UNKNOWN
+            return CommitStatus.CONFLICT if error.__cause__ is None else CommitStatus.UNKNOWN
+        return CommitStatus.FAILED if isinstance(error, (ValueError, KeyError)) else CommitStatus.UNKNOWN
 
     def refresh(self) -> None:
         """Start a new writer, so that rows that were not committed are not part of the next commit."""
@@ -249,8 +249,8 @@ class Paimon(FullDurability):
     def write(self, rows: pa.Table) -> None:
         self._append(rows)
 
-    def door(self) -> Door:
-        return PaimonDoor(self.context.directory)
+    def client_factory(self) -> ClientFactory:
+        return PaimonClientFactory(self.context.directory)
 
     @property
     def reader(self) -> str:

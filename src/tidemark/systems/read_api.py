@@ -24,20 +24,20 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class PruningResult:
     """Number of matching rows, and of data files left to read after pruning by the format's statistics."""
 
     rows: int
     files: int
 
 
-class Asker(ABC):
-    """Client that never wrote to the table, made by `TableSystem.asking`; its first answer also opens the table."""
+class ReadClient(ABC):
+    """Client that never wrote to the table (see `TableSystem.open_reader`); its first query also opens the table."""
 
     @abstractmethod
     def count(self) -> int:
         """Return the row count by SQL's count(*), which the client may answer by its fastest means."""
 
     @abstractmethod
-    def add_up(self) -> int:
+    def sum_ids(self) -> int:
         """Return the sum of all ids; the query also sums `total_amount`, so that it has to read rows."""

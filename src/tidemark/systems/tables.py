@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import TABLE, Capability, System
 from tidemark.systems.disk import count_and_bytes
-from tidemark.systems.read_api import Answered, Asker, Filter
-from tidemark.systems.writers import Door
+from tidemark.systems.read_api import Filter, PruningResult, ReadClient
+from tidemark.systems.writers import ClientFactory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -114,8 +114,8 @@ class TableSystem(System):
         del options
         return None if Capability.MAINTENANCE in cls.capabilities else f"{cls.title}: {cls.no_maintenance}"
 
-    def door(self) -> Door:
-        """Return the `Door` through which other processes write to the created table; requires `Capability.WRITERS`.
+    def client_factory(self) -> ClientFactory:
+        """Return the `ClientFactory` for other processes that write to the table; requires `Capability.WRITERS`.
 
         Their writes have the guarantees of `write`. `ids` and all other methods see their rows once acknowledged.
         """
@@ -130,11 +130,11 @@ class TableSystem(System):
         """
         return None
 
-    def answer(self, asked: Filter) -> Answered:
+    def answer(self, asked: Filter) -> PruningResult:
         """Return the client's own result for the filter `asked`; requires `Capability.PLANS`."""
         raise NotImplementedError(f"{self.name} declares no {Capability.PLANS}")
 
-    def asking(self) -> AbstractContextManager[Asker]:
+    def open_reader(self) -> AbstractContextManager[ReadClient]:
         """Return a new client, fully loaded, that has not accessed the table yet; requires `Capability.ASKED`."""
         raise NotImplementedError(f"{self.name} declares no {Capability.ASKED}")
 

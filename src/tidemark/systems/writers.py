@@ -1,11 +1,11 @@
 """Additional clients of an existing table, each in its own process: how to open one, and the outcome of its writes.
 
-door = system.door()                    in the process that created the table; pickled and sent to another process
-writer = door.open()                    in that process: a client that shares nothing with others but the table
+factory = system.client_factory()       in the process that created the table; pickled and sent to another process
+writer = factory.open()                 in that process: a client that shares nothing with others but the table
 try:
     writer.write(rows)                  acknowledged when it returns
 except Exception as error:
-    writer.fate(error)                  whether the rows can be in the table nevertheless
+    writer.commit_status(error)         whether the rows can be in the table nevertheless
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def of_retries(setting: str, by_default: str) -> dict[str, Any]:
     return {"help": said, "minimum": 0, "examples": (50,)}
 
 
-class Fate(StrEnum):
+class CommitStatus(StrEnum):
     """Final status of a write that was not acknowledged."""
 
     CONFLICT = "conflict"  # refused because another writer's commit came first: not committed
@@ -44,7 +44,7 @@ class DataFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class IdempotencyKey:
     """Identifier stored with a commit, by which the commit can be found later."""
 
     writer: str  # unique to one writer of the table
@@ -56,25 +56,25 @@ class Token:
 
 
 class TableWriter(ABC):
-    """Separate client, created by `Door.open`, for one thread."""
+    """Separate client, created by `ClientFactory.open`, for one thread."""
 
     @abstractmethod
     def write(self, rows: pa.Table) -> None:
         """Append `rows` in one commit, as `TableSystem.write` does; a write that raises is not acknowledged."""
 
     @abstractmethod
-    def fate(self, error: Exception) -> Fate:
+    def commit_status(self, error: Exception) -> CommitStatus:
         """Return the status of the write that raised `error`; UNKNOWN unless the client guarantees another one."""
 
     def before_commit(self, do: Callable[[], None]) -> None:  # noqa: B027 - some have none
         """Make this client's writes call `do` before the commit, as `TableSystem.before_commit` does."""
 
-    def write_known(self, rows: pa.Table, token: Token) -> None:
+    def write_known(self, rows: pa.Table, key: IdempotencyKey) -> None:
         """Append `rows` as `write` does, and store `token` in the commit itself if the format can hold one."""
-        del token
+        del key
         self.write(rows)
 
-    def has(self, token: Token) -> bool:
+    def has(self, key: IdempotencyKey) -> bool:
         """Return True if a commit with this token is in the table; for formats without tokens, look for its first row.
 
         A commit that a server is still processing is not in the table yet.
@@ -103,7 +103,7 @@ class TableWriter(ABC):
     def maintenance(self) -> Mapping[str, Callable[[], object]]:
         """Return the client's maintenance operations, which keep the table small, by name and in order of execution.
 
-        Requires `Capability.MAINTENANCE`. `fate` classifies their exceptions as it does those of a write.
+        Requires `Capability.MAINTENANCE`. `commit_status` classifies their exceptions as it does those of a write.
         """
         raise NotImplementedError(f"{type(self).__name__} maintains nothing")
 
@@ -111,7 +111,7 @@ class TableWriter(ABC):
         """Close connections."""
 
 
-class Door(ABC):
+class ClientFactory(ABC):
     """Parameters with which another process opens a client: picklable plain values, which may include secrets."""
 
     @abstractmethod

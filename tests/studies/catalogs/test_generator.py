@@ -18,7 +18,7 @@ import pytest
 from tidemark.config import ServicesConfig
 from tidemark.errors import MachineError
 from tidemark.paths import Workspace
-from tidemark.services.base import Surroundings
+from tidemark.services.base import ServiceContext
 from tidemark.services.null_catalog import NullCatalog
 from tidemark.software.tools import provide_tool, tool_python
 from tidemark.studies.catalogs.record import ACKED, UNKNOWN
@@ -38,7 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Nu
         pytest.skip("the check of the flake has what the study on streams runs from alone")
     workspace = Workspace(tmp_path_factory.mktemp("generator"))
     provide_tool(TOOL, workspace)
-    with NullCatalog.from_config(Surroundings(workspace, workspace.work / "null", ServicesConfig())) as service:
+    with NullCatalog.from_config(ServiceContext(workspace, workspace.work / "null", ServicesConfig())) as service:
         yield service
 
 

@@ -17,7 +17,7 @@ def test_ages_come_from_sound_runs_without_kills() -> None:
     modes = ("1s-1000-record", "1s-1000-json-kills-2", "event-100-record")
     all_series = [
         SimpleNamespace(
-            mode=mode, settings=(), system="ducklake", stack="thesis", runs=[1], hot_runs=[1], is_harness=False
+            mode=mode, settings=(), system="ducklake", stack="thesis", runs=[1], hot_runs=[1], is_null_baseline=False
         )
         for mode in modes
     ]

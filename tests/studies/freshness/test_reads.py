@@ -36,8 +36,8 @@ class Table:
     closed: list[bool] = field(default_factory=list)
 
     @contextmanager
-    def asking(self) -> Iterator[Any]:
-        yield SimpleNamespace(count=lambda: self.rows, add_up=lambda: self.rows * (self.rows - 1) // 2)
+    def open_reader(self) -> Iterator[Any]:
+        yield SimpleNamespace(count=lambda: self.rows, sum_ids=lambda: self.rows * (self.rows - 1) // 2)
 
     def refuses_maintenance(self, _options: Any) -> str | None:
         return self.refused
@@ -45,7 +45,7 @@ class Table:
     def footprint(self) -> Footprint:
         return Footprint(self.files, 1, 5, 1, 0)
 
-    def door(self) -> Any:
+    def client_factory(self) -> Any:
         def merge() -> None:
             if self.fails:
                 raise ValueError("no memory")

@@ -1,4 +1,4 @@
-"""Fixtures: a small table of delta-rs, trips for it, and a `Door` whose clients acknowledge before they commit."""
+"""Fixtures: a small table of delta-rs, trips, and a `ClientFactory` whose clients acknowledge before they commit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs
-from tidemark.systems.writers import Door
+from tidemark.systems.writers import ClientFactory
 
 ROWS = 2
 
@@ -37,11 +37,11 @@ def table(tmp_path: Path, trips: Path) -> Iterator[DeltaRs]:
 EARLY = """
 import queue, threading, time
 from dataclasses import dataclass
-from tidemark.systems.writers import Door, TableWriter
+from tidemark.systems.writers import ClientFactory, TableWriter
 
 @dataclass(frozen=True)
-class EarlyDoor(Door):
-    inner: Door
+class EarlyClientFactory(ClientFactory):
+    inner: ClientFactory
 
     def open(self):
         return Early(self.inner.open())
@@ -62,8 +62,8 @@ class Early(TableWriter):
         time.sleep(0.1)
         self._rows.put((time.monotonic(), rows))
 
-    def fate(self, error):
-        return self._inner.fate(error)
+    def commit_status(self, error):
+        return self._inner.commit_status(error)
 
     def close(self):
         self._rows.join()
@@ -71,14 +71,14 @@ class Early(TableWriter):
 
 
 @pytest.fixture
-def early_door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Door], Door]:
-    """Return a function that wraps a `Door`; programs that run in the folder of the trips can import the wrapper."""
+def early_factory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[ClientFactory], ClientFactory]:
+    """Return a function that wraps a `ClientFactory`; programs in the folder of the trips can import it."""
     (tmp_path / "planted_early.py").write_text(EARLY)
     monkeypatch.syspath_prepend(tmp_path)
     import planted_early  # type: ignore[import-not-found]
 
-    def around(door: Door) -> Door:
-        made: Door = planted_early.EarlyDoor(door)
+    def around(client_factory: ClientFactory) -> ClientFactory:
+        made: ClientFactory = planted_early.EarlyClientFactory(client_factory)
         return made
 
     return around

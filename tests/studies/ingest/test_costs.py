@@ -26,7 +26,7 @@ def series(mode: str, writers: int, *, exact: bool = True, harness: bool = False
         system="ducklake",
         title="DuckLake",
         stack="thesis",
-        is_harness=harness,
+        is_null_baseline=harness,
         hot_runs=[run],
     )
 

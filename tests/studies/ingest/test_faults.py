@@ -20,7 +20,7 @@ from tidemark.studies.ingest.fault_injection.loss_accounting import Loss, Undist
 from tidemark.studies.ingest.fault_injection.reconnecting_writer import (
     ReconnectingWriter,
     ReconnectingWriterConfig,
-    leave_door,
+    publish_factory,
 )
 from tidemark.studies.ingest.fault_injection.reconnecting_writers import ReconnectingWriters
 from tidemark.studies.ingest.load.records import WIDTH, Records
@@ -28,8 +28,8 @@ from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS, SENT, UNKNOWN
 from tidemark.studies.ingest.window.oracle import look, states
 from tidemark.systems.delta.delta_rs import DeltaRs
-from tidemark.systems.null import NullDoor
-from tidemark.systems.writers import Door, Fate, TableWriter
+from tidemark.systems.null import NullClientFactory
+from tidemark.systems.writers import ClientFactory, CommitStatus, TableWriter
 
 ROWS = 2
 DOUBT = NUMBERS[UNKNOWN]
@@ -101,13 +101,13 @@ def test_losses_without_a_kill_are_counted_separately() -> None:
     assert loss.holds
 
 
-def orders(trips: Path, door: Door) -> Callable[[int], ReconnectingWriterConfig]:
+def orders(trips: Path, client_factory: ClientFactory) -> Callable[[int], ReconnectingWriterConfig]:
     place = trips.with_name(".door")
-    leave_door(door, place)
+    publish_factory(client_factory, place)
 
     def order(number: int) -> ReconnectingWriterConfig:
         return ReconnectingWriterConfig(
-            door, number, trips, ROWS, 5, 0, 1, trips.with_name(f"records-{number}"), 100_000, place
+            client_factory, number, trips, ROWS, 5, 0, 1, trips.with_name(f"records-{number}"), 100_000, place
         )
 
     return order
@@ -132,18 +132,18 @@ class Planted(TableWriter):
         if not Server.up:
             raise ConnectionError("reset")
 
-    def fate(self, error: Exception) -> Fate:
+    def commit_status(self, error: Exception) -> CommitStatus:
         del error
-        return Fate.UNKNOWN
+        return CommitStatus.UNKNOWN
 
 
-class PlantedDoor(NullDoor):
+class PlantedClientFactory(NullClientFactory):
     def open(self) -> Any:
         return Planted()
 
 
 def test_writer_reopens_its_client_until_it_succeeds(trips: Path) -> None:
-    order = orders(trips, PlantedDoor())(1)
+    order = orders(trips, PlantedClientFactory())(1)
     survivor = ReconnectingWriter(order, Records(order.records, order.most))
     survivor.count(2)
     Server.up = False
@@ -158,10 +158,10 @@ def test_writer_reopens_its_client_until_it_succeeds(trips: Path) -> None:
 
 @pytest.mark.parametrize("early", [False, True])
 def test_kill_loses_only_rows_acknowledged_before_their_commit(
-    early: bool, table: DeltaRs, trips: Path, early_door: Callable[[Door], Door]
+    early: bool, table: DeltaRs, trips: Path, early_factory: Callable[[ClientFactory], ClientFactory]
 ) -> None:
-    door: Door = early_door(table.door()) if early else table.door()
-    with ReconnectingWriters(orders(trips, door), 2, trips.parent) as crew:
+    client_factory: ClientFactory = early_factory(table.client_factory()) if early else table.client_factory()
+    with ReconnectingWriters(orders(trips, client_factory), 2, trips.parent) as crew:
         start = crew.go()
         faults = Faults(crew, table, [], lambda: None, 1, "seed")
         faults.play(start, 1.5)
@@ -185,7 +185,7 @@ def test_kill_loses_only_rows_acknowledged_before_their_commit(
 
 
 def test_unexpected_end_of_a_writer_is_detected(trips: Path) -> None:
-    with ReconnectingWriters(orders(trips, NullDoor()), 2, trips.parent) as crew:
+    with ReconnectingWriters(orders(trips, NullClientFactory()), 2, trips.parent) as crew:
         crew.kill(1)
         assert not crew.has_failed()
         crew._members[1].process.kill()

@@ -20,7 +20,7 @@ from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS, UNKNOWN
 from tidemark.studies.ingest.window.oracle import look, states
 from tidemark.systems.delta.delta_rs import DeltaRs
-from tidemark.systems.writers import Door
+from tidemark.systems.writers import ClientFactory
 
 ROWS, CLIENTS, KILLS = 2, 4, 2
 POLICY = GroupCommit(max_rows=8_000, max_age_ms=20)
@@ -28,10 +28,10 @@ POLICY = GroupCommit(max_rows=8_000, max_age_ms=20)
 
 @pytest.mark.parametrize("early", [False, True])
 def test_killing_the_front_loses_only_rows_acknowledged_before_their_commit(
-    early: bool, table: DeltaRs, trips: Path, early_door: Callable[[Door], Door]
+    early: bool, table: DeltaRs, trips: Path, early_factory: Callable[[ClientFactory], ClientFactory]
 ) -> None:
-    door = early_door(table.door()) if early else table.door()
-    order = GatewayConfig(door, pq.read_schema(trips), POLICY, new_token(), writers=1, tries=20)
+    client_factory = early_factory(table.client_factory()) if early else table.client_factory()
+    order = GatewayConfig(client_factory, pq.read_schema(trips), POLICY, new_token(), writers=1, tries=20)
     with RestartingGateway(order, trips, ROWS, CLIENTS, 100_000, trips.parent) as crew:
         first = crew.pids
         start = crew.go()
@@ -59,7 +59,7 @@ def test_killing_the_front_loses_only_rows_acknowledged_before_their_commit(
 
 
 def test_unexpected_end_of_a_front_is_detected(table: DeltaRs, trips: Path) -> None:
-    order = GatewayConfig(table.door(), pq.read_schema(trips), POLICY, new_token(), writers=1, tries=20)
+    order = GatewayConfig(table.client_factory(), pq.read_schema(trips), POLICY, new_token(), writers=1, tries=20)
     with RestartingGateway(order, trips, ROWS, 1, 1_000, trips.parent) as crew:
         crew.kill()
         assert not crew.has_failed()

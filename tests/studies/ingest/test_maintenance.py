@@ -45,7 +45,7 @@ from tidemark.studies.ingest.workload import Ingest
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.registry import variant_of
-from tidemark.systems.writers import Door, Fate, TableWriter
+from tidemark.systems.writers import ClientFactory, CommitStatus, TableWriter
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
 ROWS, SECOND = 5, 1_000_000_000
@@ -91,7 +91,7 @@ def kept(calls: list[dict[str, Any]], *, words: str = "exact", title: str = "Duc
 
 CALLS = [
     call("merge", 1.0, 0.3), call("expire", 1.3, 0.1), call("merge", 2.0, 0.5, 2), call("expire", 2.5, 0.1, 2),
-    call("merge", 3.0, 0.2, 3), call("expire", 3.2, 0.1, 3, str(Fate.CONFLICT)),
+    call("merge", 3.0, 0.2, 3), call("expire", 3.2, 0.1, 3, str(CommitStatus.CONFLICT)),
 ]  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def test_calls_are_counted_by_outcome_and_only_complete_rounds_count() -> None:
     one = kept(CALLS)
     assert operations([one]) == ["merge", "expire"]
     assert failed_calls([one]) == (1, 0) and failed_calls([one], "merge") == (0, 0)
-    assert failed_calls([kept([call("vacuum", 1, 1, outcome=str(Fate.UNKNOWN))])]) == (0, 1)
+    assert failed_calls([kept([call("vacuum", 1, 1, outcome=str(CommitStatus.UNKNOWN))])]) == (0, 1)
     assert sorted(one.rounds_s()) == pytest.approx([0.4, 0.6])  # not the third, in which a call was refused
     assert round_s([one]).value == pytest.approx(0.6**0.5 * 0.4**0.5, rel=0.03)
     assert round_s([one]).estimate("s").low is None  # only two rounds
@@ -167,8 +167,8 @@ class Client(TableWriter):
     def write(self, rows: pa.Table) -> None:
         del rows
 
-    def fate(self, error: Exception) -> Fate:
-        return Fate.CONFLICT if "overtaken" in str(error) else Fate.UNKNOWN
+    def commit_status(self, error: Exception) -> CommitStatus:
+        return CommitStatus.CONFLICT if "overtaken" in str(error) else CommitStatus.UNKNOWN
 
     def refresh(self) -> None:
         self.refreshed += 1
@@ -194,7 +194,7 @@ def test_rounds_begin_when_they_are_due_and_errors_are_kept() -> None:
     assert begins[0] - start >= 0.2 * SECOND and all(begin < start + SECOND for begin in begins)
     assert 2 <= len(begins) <= 4  # one that is due during another begins after it
     assert {(each.operation, each.outcome, each.said) for each in calls} == {
-        ("merge", DONE, ""), ("expire", str(Fate.CONFLICT), "RuntimeError: overtaken"),
+        ("merge", DONE, ""), ("expire", str(CommitStatus.CONFLICT), "RuntimeError: overtaken"),
     }  # fmt: skip
     assert client.refreshed == len(begins) and min(each.peak_bytes for each in calls) > 1 << 20
     polls = watch(Client(), time.perf_counter_ns(), time.perf_counter_ns() + SECOND // 2)
@@ -226,11 +226,11 @@ def test_peak_memory_is_that_of_one_call() -> None:
 # A client whose compaction also deletes the row with the smallest id of the first writer.
 DROPS = """
 from dataclasses import dataclass
-from tidemark.systems.writers import Door
+from tidemark.systems.writers import ClientFactory
 
 @dataclass(frozen=True)
-class DroppingDoor(Door):
-    inner: Door
+class DroppingClientFactory(ClientFactory):
+    inner: ClientFactory
 
     def open(self):
         client = self.inner.open()
@@ -261,7 +261,7 @@ def table(tmp_path: Path) -> Iterator[DeltaRs]:
 def test_maintenance_that_drops_rows_is_detected(
     drops: bool, table: DeltaRs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    upkeep: Door = table.door()
+    upkeep: ClientFactory = table.client_factory()
     if drops:
         (tmp_path / "planted_drops.py").write_text(DROPS)
         monkeypatch.syspath_prepend(tmp_path)
@@ -271,11 +271,14 @@ def test_maintenance_that_drops_rows_is_detected(
         )
         import planted_drops  # type: ignore[import-not-found]
 
-        upkeep = planted_drops.DroppingDoor(upkeep)
+        upkeep = planted_drops.DroppingClientFactory(upkeep)
     trips = tmp_path / "trips.parquet"
-    orders = [WorkerConfig(table.door(), n, trips, ROWS, 50, 2, 1, tmp_path / f"records-{n}", 100_000) for n in (1, 2)]
+    orders = [
+        WorkerConfig(table.client_factory(), n, trips, ROWS, 50, 2, 1, tmp_path / f"records-{n}", 100_000)
+        for n in (1, 2)
+    ]
     growth = Growth(table, 0.2)
-    with MaintainedPool(orders, table.door(), Upkeep(upkeep, 0.5), tmp_path) as crew:
+    with MaintainedPool(orders, table.client_factory(), Upkeep(upkeep, 0.5), tmp_path) as crew:
         crew.warm()
         with growth.watched():
             start = crew.write(1.5)

@@ -38,8 +38,8 @@ from tidemark.studies.ingest.tail.writer import Scheduled
 from tidemark.studies.ingest.window.oracle import look, states
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs
-from tidemark.systems.null import NullDoor
-from tidemark.systems.writers import Fate, TableWriter
+from tidemark.systems.null import NullClientFactory
+from tidemark.systems.writers import CommitStatus, TableWriter
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -130,15 +130,15 @@ class Stalling(TableWriter):
         self._left -= 1
         time.sleep(0.4 if self._left == 0 else 0.001)
 
-    def fate(self, error: Exception) -> Fate:
+    def commit_status(self, error: Exception) -> CommitStatus:
         del error
-        return Fate.UNKNOWN
+        return CommitStatus.UNKNOWN
 
 
 def test_window_has_the_waits_that_the_writers_loop_does_not_see(tmp_path: Path) -> None:
     trips = tmp_path / "trips.parquet"
     pq.write_table(pa.table({"id": pa.array(range(7), pa.int64())}), trips)
-    order = WorkerConfig(NullDoor(), 1, trips, 5, 3, 2, 1, tmp_path / "records", 1000)
+    order = WorkerConfig(NullClientFactory(), 1, trips, 5, 3, 2, 1, tmp_path / "records", 1000)
     writer = Scheduled(order, Stalling(10 + 3), Records(order.records, order.most))
     writer.in_closed_loop(time.perf_counter_ns() + SECOND, 10)
     start = time.perf_counter_ns()
@@ -203,11 +203,13 @@ def test_processes_load_a_real_table_at_a_share_of_their_capacity(target: str, t
     )
     crew: WorkerPool | GatewayPool
     if settings.has_front:
-        front = GatewayConfig(table.door(), schema, settings.rules, new_token(), 1, 3)
+        front = GatewayConfig(table.client_factory(), schema, settings.rules, new_token(), 1, 3)
         crew = GatewayPool(front, trips, 5, settings.clients, settings.uncounted, 100_000, tmp_path, CLIENTS)
     else:
         crew = WorkerPool(
-            [WorkerConfig(table.door(), 1, trips, 5, 3, 2, 1, tmp_path / ".records-1", 100_000)], tmp_path, WRITER
+            [WorkerConfig(table.client_factory(), 1, trips, 5, 3, 2, 1, tmp_path / ".records-1", 100_000)],
+            tmp_path,
+            WRITER,
         )
     pace = Pace(settings, 2.0, (1,))
     with crew:
@@ -282,7 +284,9 @@ def series(mode: str, *, overloaded: bool = False, harness: bool = False) -> Ser
     found = {"schedule": {"overloaded": overloaded, "not_begun": 3, "requests_per_s": 5.0, "scheduled": 8}}
     manifest = SimpleNamespace(elapsed_ns=SECOND)
     hot = SimpleNamespace(manifest=manifest, column=columns.__getitem__, record=recorded(found))
-    return cast(Series, SimpleNamespace(mode=mode, settings=(), is_harness=harness, runs=(hot, hot), hot_runs=(hot,)))
+    return cast(
+        Series, SimpleNamespace(mode=mode, settings=(), is_null_baseline=harness, runs=(hot, hot), hot_runs=(hot,))
+    )
 
 
 def test_table_reports_overload_lateness_and_share_of_the_null_rate() -> None:

@@ -16,8 +16,8 @@ from tidemark.studies.ingest.fault_injection.unsynced_data import ALL, COMMITS, 
 from tidemark.studies.ingest.load.writer import batches
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs
-from tidemark.systems.null import NullDoor
-from tidemark.systems.writers import Door, Fate, TableWriter
+from tidemark.systems.null import NullClientFactory
+from tidemark.systems.writers import ClientFactory, CommitStatus, TableWriter
 
 ROWS = 5
 
@@ -54,12 +54,12 @@ class Synced(TableWriter):
                 with path.open("rb") as file:
                     os.fsync(file.fileno())
 
-    def fate(self, error: Exception) -> Fate:
-        return self._inner.fate(error)
+    def commit_status(self, error: Exception) -> CommitStatus:
+        return self._inner.commit_status(error)
 
 
-class SyncedDoor(NullDoor):
-    def __init__(self, inner: Door, folder: Path) -> None:
+class SyncedClientFactory(NullClientFactory):
+    def __init__(self, inner: ClientFactory, folder: Path) -> None:
         self._inner, self._folder = inner, folder
 
     def open(self) -> Any:
@@ -85,8 +85,8 @@ def test_files_of_commits_are_checked(
     table = DeltaRs(Context(own, {}, ROWS), DeltaRs.Options())
     table.create(pq.read_schema(trips))
     if synced:
-        door = SyncedDoor(table.door(), own)
-        monkeypatch.setattr(table, "door", lambda: door)
+        client_factory = SyncedClientFactory(table.client_factory(), own)
+        monkeypatch.setattr(table, "client_factory", lambda: client_factory)
     seen = look(table, batches(trips, ROWS, 0), own, None, 0)
     assert isinstance(seen, AtRisk)
     assert (seen.level, seen.data_files, seen.dirty_data_files) == (level, COMMITS, dirty)

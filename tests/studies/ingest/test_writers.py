@@ -22,16 +22,16 @@ from tidemark.studies.ingest.window.oracle import look, states
 from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs
-from tidemark.systems.null import NullDoor
-from tidemark.systems.writers import Door, Fate, TableWriter
+from tidemark.systems.null import NullClientFactory
+from tidemark.systems.writers import ClientFactory, CommitStatus, TableWriter
 
 ROWS = 5
 
 
 class Planted(TableWriter):
-    """Client that ends each write as given: None acknowledges it, a fate does not."""
+    """Client that ends each write as given: None acknowledges it, a status does not."""
 
-    def __init__(self, ends: Iterator[Fate | None]) -> None:
+    def __init__(self, ends: Iterator[CommitStatus | None]) -> None:
         self.written: list[pa.Table] = []
         self.refreshed = 0
         self._ends = ends
@@ -42,8 +42,8 @@ class Planted(TableWriter):
             raise ValueError(end)
         self.written.append(rows)
 
-    def fate(self, error: Exception) -> Fate:
-        return Fate(error.args[0])
+    def commit_status(self, error: Exception) -> CommitStatus:
+        return CommitStatus(error.args[0])
 
     def refresh(self) -> None:
         self.refreshed += 1
@@ -56,14 +56,16 @@ def trips(tmp_path: Path) -> Path:
     return path
 
 
-def order(trips: Path, door: Door, number: int = 1, **changed: int) -> WorkerConfig:
+def order(trips: Path, client_factory: ClientFactory, number: int = 1, **changed: int) -> WorkerConfig:
     sizes = {"rows": ROWS, "tries": 3, "uncounted": 2, "seed": 1, "most": 1000, **changed}
-    return WorkerConfig(door=door, number=number, trips=trips, records=trips.with_name(f"records-{number}"), **sizes)
+    return WorkerConfig(
+        client_factory=client_factory, number=number, trips=trips, records=trips.with_name(f"records-{number}"), **sizes
+    )
 
 
 def work(trips: Path, writer: TableWriter, count: int, **changed: int) -> np.ndarray:
     """Write `count` batches and return the records of the writer, read from the file that it leaves."""
-    given = order(trips, NullDoor(), **changed)
+    given = order(trips, NullClientFactory(), **changed)
     WriterLoop(given, writer, Records(given.records, given.most)).count(count)
     whole = np.fromfile(given.records, np.int64).reshape(-1, WIDTH)
     return whole[1 : whole[0, 0] + 1]
@@ -84,7 +86,7 @@ def test_every_row_has_a_unique_id(trips: Path) -> None:
 
 
 def test_conflict_is_retried_and_finally_given_up(trips: Path) -> None:
-    conflict = Fate.CONFLICT
+    conflict = CommitStatus.CONFLICT
     planted = Planted(iter([None, conflict, None, conflict, conflict, conflict, None]))
     noted = told(work(trips, planted, 4))
     acked, refused, given_up = NUMBERS[ACKED], NUMBERS[CONFLICT], NUMBERS[GIVEN_UP]
@@ -94,7 +96,7 @@ def test_conflict_is_retried_and_finally_given_up(trips: Path) -> None:
 
 
 def test_failed_and_unknown_writes_are_not_retried(trips: Path) -> None:
-    noted = told(work(trips, Planted(iter([Fate.FAILED, Fate.UNKNOWN, None])), 3))
+    noted = told(work(trips, Planted(iter([CommitStatus.FAILED, CommitStatus.UNKNOWN, None])), 3))
     assert noted == [(0, 1, NUMBERS[FAILED]), (1, 1, NUMBERS[UNKNOWN]), (2, 1, NUMBERS[ACKED])]
 
 
@@ -151,13 +153,13 @@ class Lossy(TableWriter):
         if self._count % 3:
             self._inner.write(rows)
 
-    def fate(self, error: Exception) -> Fate:
-        return self._inner.fate(error)
+    def commit_status(self, error: Exception) -> CommitStatus:
+        return self._inner.commit_status(error)
 
 
 @pytest.mark.parametrize("lossy", [False, True])
 def test_writer_that_acknowledges_without_a_commit_is_detected(lossy: bool, table: DeltaRs, trips: Path) -> None:
-    inner = table.door().open()
+    inner = table.client_factory().open()
     noted = work(trips, Lossy(inner) if lossy else inner, 9)
     finding = look(table.ids(), {1: states(noted)}, ROWS)
     assert finding.expected == 9 * ROWS
@@ -165,7 +167,7 @@ def test_writer_that_acknowledges_without_a_commit_is_detected(lossy: bool, tabl
 
 
 def test_processes_begin_together_and_their_rows_are_stored(table: DeltaRs, trips: Path) -> None:
-    orders = [order(trips, table.door(), number, tries=50, most=100_000) for number in (1, 2)]
+    orders = [order(trips, table.client_factory(), number, tries=50, most=100_000) for number in (1, 2)]
     with WorkerPool(orders, trips.parent) as crew:
         assert len(crew.pids) == 2 and not crew.has_failed()
         crew.warm()
@@ -181,7 +183,9 @@ def test_processes_begin_together_and_their_rows_are_stored(table: DeltaRs, trip
 
 
 def test_killed_writer_is_detected_and_its_records_remain(trips: Path) -> None:
-    with WorkerPool([order(trips, NullDoor(), number, most=5_000_000) for number in (1, 2)], trips.parent) as crew:
+    with WorkerPool(
+        [order(trips, NullClientFactory(), number, most=5_000_000) for number in (1, 2)], trips.parent
+    ) as crew:
         crew.warm()
         for member in crew._members:
             member.tell("go", 0, time.perf_counter_ns() + 60_000_000_000)
@@ -197,7 +201,7 @@ def test_killed_writer_is_detected_and_its_records_remain(trips: Path) -> None:
 
 
 def test_program_that_cannot_start_reports_the_reason(trips: Path) -> None:
-    member = Worker(order(trips.with_name("gone"), NullDoor()), trips.parent)
+    member = Worker(order(trips.with_name("gone"), NullClientFactory()), trips.parent)
     try:
         with pytest.raises(SystemFailure, match="FileNotFoundError"):
             member.heard("ready")

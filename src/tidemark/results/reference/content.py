@@ -74,7 +74,7 @@ class About:
         repeats = {
             sum(bool(each.runs) for each in series.repeats)
             for series in run_set.series
-            if series.runs and not series.is_harness
+            if series.runs and not series.is_null_baseline
         }
         return cls(
             study=study,

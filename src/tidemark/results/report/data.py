@@ -63,7 +63,7 @@ def report_data(
     most = max(FEWEST_POINTS, min(MOST_POINTS, POINTS // max(len(runs), 1)))
     colours = style.colours(series.system for series in run_set.series)
     ordered = [(measures, series) for measures in studies for series in _ordered(measures.run_set)]
-    systems = {series.system: series for _, series in sorted(ordered, key=lambda pair: pair[1].is_harness)}
+    systems = {series.system: series for _, series in sorted(ordered, key=lambda pair: pair[1].is_null_baseline)}
     sampling = (
         f"Of a run with more than {most:,} operations, plots over time show stretches of equal count by their "
         "smallest, a middle and their largest value, each as it was measured. Estimates and tails are of all "
@@ -84,7 +84,7 @@ def report_data(
         "sampling": sampling,
         "claims": dict(claims),
         "systems": [
-            {"name": name, "title": series.title, "colour": colours[name], "harness": series.is_harness}
+            {"name": name, "title": series.title, "colour": colours[name], "harness": series.is_null_baseline}
             for name, series in systems.items()
         ],
         "quantities": [_quantity(quantity) for quantity in headline.values()],
@@ -218,7 +218,7 @@ def _durability(ordered: Iterable[Series]) -> list[dict[str, str]]:
     """Return the report's table of systems, with the durability of a write when it returns."""
     found: dict[str, dict[str, str]] = {}
     for series in ordered:
-        if series.runs and not series.is_harness:
+        if series.runs and not series.is_null_baseline:
             system = series.runs[0].manifest.system
             made = {"system": series.title, "format": system.format, "client": system.client}
             made |= {"catalog": system.catalog, "level": system.durability_level, "durability": system.durability}

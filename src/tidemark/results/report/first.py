@@ -45,7 +45,7 @@ def _older(run_set: RunSet) -> list[tuple[str, str, bool]]:
 
 def _protocol(run_set: RunSet) -> str:
     names = ", ".join(dict.fromkeys(series.protocol for series in run_set.series))
-    windows = dict.fromkeys(_length(run.manifest) for run in run_set.runs if not run.manifest.system.is_harness)
+    windows = dict.fromkeys(_length(run.manifest) for run in run_set.runs if not run.manifest.system.is_null_baseline)
     spelt = " or ".join(windows) or "none measured"
     operations = sum(run.manifest.operations for run in run_set.runs)
     return (
@@ -66,7 +66,7 @@ def _bounds(run_set: RunSet, studies: Sequence[Measures]) -> str:
         rate = next((each for each in measures.quantities.headline if each.better == HIGHER), None)
         for mode in modes(measures.run_set) if rate is not None else ():
             for series in measures.run_set.select(mode=mode):
-                if series.is_harness and rate is not None:
+                if series.is_null_baseline and rate is not None:
                     try:
                         found = estimate_text(measures.hot(rate, series).estimate(rate.unit))
                     except Absent:

@@ -97,7 +97,7 @@ def _add(
             for found in answers(group, subject.questions)[:2]:
                 shelf.answers.append({**found, "title": f"{name}, stack {group.stack}: {found['title']}"})
             for row in group.rows:
-                title = {"name": row.asked.system, "title": row.title, "harness": row.asked.series[0].is_harness}
+                title = {"name": row.asked.system, "title": row.title, "harness": row.asked.series[0].is_null_baseline}
                 shelf.systems.setdefault(row.asked.system, title)
 
 

@@ -185,7 +185,7 @@ def _row(asked: Asked, questions: Sequence[Question]) -> Row:
     return Row(
         asked=asked,
         title=first.title,
-        outside=HARNESS if first.is_harness else BARE if system and system.is_bare else "",
+        outside=HARNESS if first.is_null_baseline else BARE if system and system.is_bare else "",
         level=system.durability_level if system else DEFAULT_DURABILITY,
         durability=system.durability if system else "not measured",
         marks=_marks(asked.series),
@@ -271,7 +271,7 @@ def matrix_data(
                     "system": row.asked.system,
                     "title": row.title,
                     "colour": colours.get(row.asked.system, "#777777"),
-                    "harness": row.asked.series[0].is_harness,
+                    "harness": row.asked.series[0].is_null_baseline,
                     "outside": row.outside,
                     "durability_level": row.level,
                     "durability": row.durability,

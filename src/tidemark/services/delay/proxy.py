@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar, Protocol, Self
 
 from tidemark.paths import Workspace
-from tidemark.services.base import Service, Surroundings
+from tidemark.services.base import Service, ServiceContext
 from tidemark.services.own import OwnProgram
 from tidemark.services.programs.process import is_free
 
@@ -44,7 +44,7 @@ class DelayProxy(OwnProgram):
         self.before, self._rtt_ms = target, rtt_ms
 
     @classmethod
-    def from_config(cls, around: Surroundings) -> Self:
+    def from_config(cls, around: ServiceContext) -> Self:
         return cls(around.workspace, around.directory, around.server(cls.target), cls.rtt_ms)
 
     def host_and_port(self) -> tuple[str, int]:

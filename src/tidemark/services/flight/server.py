@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from tidemark.paths import Workspace
-from tidemark.services.base import Service, Surroundings, files_below
+from tidemark.services.base import Service, ServiceContext, files_below
 from tidemark.services.hdfs.servers import USER, DataNode, NameNode
 from tidemark.services.own import OwnServer
 from tidemark.services.programs.process import Child, wait_for_line
@@ -37,7 +37,7 @@ class Flight(OwnServer):
         self._names = names
 
     @classmethod
-    def from_config(cls, around: Surroundings) -> Self:
+    def from_config(cls, around: ServiceContext) -> Self:
         return cls(around.workspace, around.directory, around.server(NameNode))
 
     @property

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.asked.program import REQUEST_S, JavaProgram
-from tidemark.services.base import Surroundings
+from tidemark.services.base import ServiceContext
 from tidemark.services.http import open_url
 from tidemark.services.programs.process import Child, give
 
@@ -81,7 +81,7 @@ class Flink(JavaProgram):
         self.cluster = None if cluster is None else cluster.rstrip("/")
 
     @classmethod
-    def from_config(cls, around: Surroundings) -> Self:
+    def from_config(cls, around: ServiceContext) -> Self:
         return cls(around.workspace, around.directory, cls.address_in(around.config))
 
     @property

@@ -19,7 +19,7 @@ from xml.sax.saxutils import escape
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import Service, Surroundings
+from tidemark.services.base import Service, ServiceContext
 from tidemark.services.hdfs.files import WebHdfs
 from tidemark.services.http import open_url
 from tidemark.services.own import OwnServer
@@ -232,7 +232,7 @@ class DataNode(HdfsServer):
         self.names = names
 
     @classmethod
-    def from_config(cls, around: Surroundings) -> Self:
+    def from_config(cls, around: ServiceContext) -> Self:
         return cls(around.workspace, around.directory, around.server(NameNode))
 
     def _site(self) -> dict[str, object]:

@@ -14,7 +14,7 @@ from typing import ClassVar, Self
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import Service, Surroundings
+from tidemark.services.base import Service, ServiceContext
 from tidemark.services.delay.proxy import DelayProxy, delayed
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings, jdbc_backend
@@ -66,7 +66,7 @@ class IcebergRestMariadb(IcebergRest):
             raise ServiceError(f"{self.title} keeps its pointers in MariaDB; it takes no PostgreSQL and no address.")
 
     @classmethod
-    def from_config(cls, around: Surroundings) -> Self:
+    def from_config(cls, around: ServiceContext) -> Self:
         made = super().from_config(around)
         made.mariadb = around.server(MariaDB)
         return made
@@ -184,7 +184,7 @@ class IcebergRestS3(InBucket, IcebergRestPostgres):
     proxy: ClassVar[type[DelayProxy] | None] = None  # between the catalog and its files
 
     @classmethod
-    def from_config(cls, around: Surroundings) -> Self:
+    def from_config(cls, around: ServiceContext) -> Self:
         made = super().from_config(around)
         made.store = around.server(SeaweedFS)
         if cls.proxy is not None:
@@ -237,7 +237,7 @@ def set_apart(kind: type[RestCatalog], rtt_ms: int, isolation: str) -> type[Rest
         needs: ClassVar[tuple[type[Service], ...]] = (*kind.needs, *((line,) if line else ()))
 
         @classmethod
-        def from_config(cls, around: Surroundings) -> Self:
+        def from_config(cls, around: ServiceContext) -> Self:
             made: Self = super().from_config(around)
             made.isolation = isolation
             if line is not None:

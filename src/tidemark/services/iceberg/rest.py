@@ -18,7 +18,7 @@ from typing import ClassVar, Self
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import Surroundings
+from tidemark.services.base import ServiceContext
 from tidemark.services.http import open_url
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.postgres import Postgres
@@ -91,7 +91,7 @@ class IcebergRest(RestCatalog):
             raise ServiceError(f"{self.title} needs a PostgreSQL and a warehouse, or the address of a running one.")
 
     @classmethod
-    def from_config(cls, around: Surroundings) -> Self:
+    def from_config(cls, around: ServiceContext) -> Self:
         address = cls.address_in(around.config)
         settings = IcebergRestSettings(
             postgres=around.server(Postgres) if Postgres in cls.needs else None,

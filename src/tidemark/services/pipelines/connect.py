@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import Service, Surroundings
+from tidemark.services.base import Service, ServiceContext
 from tidemark.services.http import open_url
 from tidemark.services.kafka import Kafka
 from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, LOGGING, LOGGING_FILE, class_path, runtime_files
@@ -79,7 +79,7 @@ class KafkaConnect(Service):
         self._port = 0
 
     @classmethod
-    def from_config(cls, around: Surroundings) -> Self:
+    def from_config(cls, around: ServiceContext) -> Self:
         return cls(around.workspace, around.directory, around.server(Kafka), cls.address_in(around.config))
 
     @property

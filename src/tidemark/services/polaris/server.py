@@ -22,11 +22,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Self
 
-from tidemark import seals
+from tidemark import integrity
 from tidemark.config import ServicesConfig
 from tidemark.errors import DiskFull, ProvisionError, ServiceError, is_disk_full
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import Service, Surroundings, files_below
+from tidemark.services.base import Service, ServiceContext, files_below
 from tidemark.services.iceberg.catalog import OAuth, RestCatalog
 from tidemark.services.polaris.management import SCOPE, TOKENS, Management
 from tidemark.services.postgres import Postgres
@@ -89,7 +89,7 @@ def unpack_distribution(path: Path, workspace: Workspace) -> Path:
     if not path.is_file():
         raise ProvisionError(f"services.polaris_path: {path} does not exist; give a folder, a .tgz or a .zip.")
     home = workspace.cache / "polaris" / sha256_of(path)[:16]
-    with seals.made_once(home) as wanted:
+    with integrity.made_once(home) as wanted:
         if wanted:
             _unpack(path, home)
     return find_home(home)
@@ -178,7 +178,7 @@ class Polaris(RestCatalog):
         self._is_bootstrapped = self._is_set_up = False
 
     @classmethod
-    def from_config(cls, around: Surroundings) -> Self:
+    def from_config(cls, around: ServiceContext) -> Self:
         config = around.config
         if config.polaris_address is None:
             path = None if config.polaris_path is None else Path(config.polaris_path).absolute()

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-from tidemark import seals
+from tidemark import integrity
 from tidemark.paths import Workspace, private_directory
 from tidemark.progress import Progress
 from tidemark.services.base import files_below
@@ -72,7 +72,7 @@ def class_data(
     folder = workspace.cache / "class-data" / f"{name}-{digest}"
     if not folder.is_dir() and not os.access(workspace.cache, os.W_OK):
         return None
-    with seals.made_once(folder) as wanted:
+    with integrity.made_once(folder) as wanted:
         if wanted:
             with private_beside(folder) as incoming, Progress(f"class data of {name}", 2) as progress:
                 # The server writes the list and does not run as root.
@@ -106,7 +106,7 @@ def compiled(workspace: Workspace, name: str, sources: Sequence[Path], jars: Seq
     made_of = name + "".join([*map(sha256_of, sources), *(jar.name for jar in jars)])
     classes = workspace.cache / "classes" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
     (compiler,) = (jar for jar in jars if jar.name.startswith("ecj-"))
-    with seals.made_once(classes) as wanted:
+    with integrity.made_once(classes) as wanted:
         if wanted:
             with private_beside(classes) as incoming:
                 command: list[str | Path] = [JAVA, *COMMON_OPTIONS, *SHORT_LIVED_OPTIONS]

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from tidemark import seals
+from tidemark import integrity
 from tidemark.errors import ConfigError, DiskFull, HashMismatch, ProvisionError, is_disk_full
-from tidemark.paths import REPOSITORY, Workspace, only_one, private_directory, sync_directory
+from tidemark.paths import REPOSITORY, Workspace, exclusive, private_directory, sync_directory
 from tidemark.progress import Progress
 
 # Files hashed by this process, for a cache without seals: path, size, time, inode and hash of each.
@@ -87,17 +87,17 @@ def provision(name: str, workspace: Workspace, locks: Path = LOCKS) -> list[Path
     folder = workspace.cache / "jars" / name
     paths = [folder / jar.file for jar in jars]
     locked = {jar.file: jar.sha256 for jar in jars}
-    sealed = {file: entry[-1] for file, entry in (seals.read(folder) or {}).items()}
-    if sealed == locked and seals.differences(folder) == []:
+    sealed = {file: entry[-1] for file, entry in (integrity.read(folder) or {}).items()}
+    if sealed == locked and integrity.differences(folder) == []:
         return paths
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing releases the GIL
         verified = list(pool.map(_is_verified, jars, paths))
     missing = [jar for jar, whole in zip(jars, verified, strict=True) if not whole]
     if missing:
-        with only_one(workspace.cache / "jars" / f".{name}.lock"):
+        with exclusive(workspace.cache / "jars" / f".{name}.lock"):
             missing = [jar for jar in missing if not _is_verified(jar, folder / jar.file)]
             _fetch(name, missing, folder)
-    seals.write(folder, locked)
+    integrity.write(folder, locked)
     return paths
 
 
@@ -117,7 +117,7 @@ def _unpacked(name: str, unpack: Callable[[Path, Path], None], workspace: Worksp
     (jar,) = read_jar_lock(jar_lock(name, locks))
     (source,) = provision(name, workspace, locks)
     home = workspace.cache / name / f"{jar.version}-{jar.sha256[:16]}"
-    with seals.made_once(home) as wanted:
+    with integrity.made_once(home) as wanted:
         if wanted:
             _unpack(source, home, unpack)
     return home

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tidemark import seals
+from tidemark import integrity
 from tidemark.errors import ConfigError, ProvisionError
 from tidemark.paths import REPOSITORY, Workspace
 from tidemark.services.programs.provision import sha256_of
@@ -44,8 +44,8 @@ def check_tool(name: str, workspace: Workspace) -> Path:
     Raise ProvisionError if it is missing, or differs from what was installed by the hashes of its lock.
     """
     folder = tool_environment(name, workspace)
-    found = [] if seals.in_a_store(folder) else seals.differences(folder)
+    found = [] if integrity.in_a_store(folder) else integrity.differences(folder)
     if found is None or found:
-        said = "; ".join(found[: seals.SHOWN]) if found else f"{folder} is not there, or was never finished"
+        said = "; ".join(found[: integrity.SHOWN]) if found else f"{folder} is not there, or was never finished"
         raise ProvisionError(f"{said}. './tidemark tool {name}' makes it by {tool_lock(name)}.")
     return folder

@@ -34,7 +34,7 @@ from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.asked.program import REQUEST_S, JavaProgram
-from tidemark.services.base import Surroundings
+from tidemark.services.base import ServiceContext
 from tidemark.services.programs.java import LOGGING
 from tidemark.services.programs.process import Child, give
 from tidemark.services.spark.events import Job, read_jobs
@@ -128,7 +128,7 @@ class Spark(JavaProgram):
         self._tried = False
 
     @classmethod
-    def from_config(cls, around: Surroundings) -> Self:
+    def from_config(cls, around: ServiceContext) -> Self:
         return cls(around.workspace, around.directory, master=around.config.spark_master)
 
     @classmethod

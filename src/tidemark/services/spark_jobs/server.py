@@ -15,7 +15,7 @@ from typing import ClassVar, Self
 from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
 from tidemark.services.asked.program import LOOPBACK
-from tidemark.services.base import Surroundings
+from tidemark.services.base import ServiceContext
 from tidemark.services.hdfs.servers import USER
 from tidemark.services.programs.classes import compiled
 from tidemark.services.programs.process import Child, server_environment
@@ -44,7 +44,7 @@ class SparkJobs(Spark):
     visits: ClassVar[bool] = False
 
     @classmethod
-    def from_config(cls, around: Surroundings) -> Self:
+    def from_config(cls, around: ServiceContext) -> Self:
         return cls(around.workspace, around.directory)
 
     @classmethod

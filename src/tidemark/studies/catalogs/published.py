@@ -190,8 +190,8 @@ def _ours(workshop: Workshop, series: Series, sort: Sort) -> list[Cell]:
 
 def _generator(workshop: Workshop, series: Series, sort: Sort) -> Cell:
     """Return the null server's median as a percentage of the median here."""
-    null = next((each for each in workshop.run_set.select(mode=series.mode) if each.is_harness), None)
-    if null is None or series.is_harness:
+    null = next((each for each in workshop.run_set.select(mode=series.mode) if each.is_null_baseline), None)
+    if null is None or series.is_null_baseline:
         return None
     try:
         own, whole = (workshop.measures.hot(sort.median, each).value for each in (null, series))

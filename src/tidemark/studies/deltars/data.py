@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tidemark.errors import ProvisionError
 from tidemark.machine.child import in_a_child
-from tidemark.paths import Workspace, only_one, write_atomically
+from tidemark.paths import Workspace, exclusive, write_atomically
 from tidemark.services.programs.provision import private_beside, sha256_of
 from tidemark.services.programs.tools import tool_program
 from tidemark.studies.deltars.settings import DATA
@@ -48,7 +48,7 @@ def keys_of(name: str) -> tuple[str, ...]:
 def made(workspace: Workspace, name: str) -> Data:
     """Return the description of a table; generate its file if it is missing. ProvisionError if the generator fails."""
     path, known = source_of(workspace, name), folder_of(workspace) / f"{name}.json"
-    with only_one(folder_of(workspace) / ".lock"):
+    with exclusive(folder_of(workspace) / ".lock"):
         if not (path.is_file() and known.is_file()):
             _make(workspace, name, path)
             data = Data(name, path.stat().st_size, sha256_of(path))

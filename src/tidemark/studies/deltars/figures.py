@@ -51,7 +51,9 @@ def bars(studio: Studio, operation: str) -> Drawn:
     """Draw means with intervals, grouped by table, in seconds on a log axis; the thesis's means are hollow marks."""
     cores = fewest_cores(studio.run_set)
     chosen = [
-        each for each in in_order(studio.run_set) if DeltarsSettings.of(each).cores == cores and not each.is_harness
+        each
+        for each in in_order(studio.run_set)
+        if DeltarsSettings.of(each).cores == cores and not each.is_null_baseline
     ]
     tables = tables_of(studio.run_set)
     systems = list(dict.fromkeys(each.system for each in chosen))

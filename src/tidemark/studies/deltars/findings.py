@@ -140,7 +140,7 @@ class Writer(SentenceWriter):
         return f"Of delta-rs's time for the same rows on the same HDFS (1x), {'; '.join(said)}."
 
     def oracle(self) -> str:
-        ran = [each for each in in_order(self.run_set) if each.runs and not each.is_harness]
+        ran = [each for each in in_order(self.run_set) if each.runs and not each.is_null_baseline]
         if not ran:
             raise Absent("no system was measured")
         wrong = [f"{each.title} ({each.mode})" for each in ran if not _holds(each)]

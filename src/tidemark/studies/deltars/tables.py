@@ -129,7 +129,7 @@ def _ratios(workshop: Workshop) -> Table:
     for series in in_order(workshop.run_set):
         data, cores = DeltarsSettings.of(series).cell
         local = find(workshop.run_set, "delta-rs-local", data, cores)
-        if local is None or series is local or series.is_harness:
+        if local is None or series is local or series.is_null_baseline:
             continue
         runs += [*series.runs, *local.runs]
         cells: list[Cell] = []
@@ -174,7 +174,7 @@ def _cores(workshop: Workshop) -> Table:
     runs: list[Run] = []
     for series in in_order(workshop.run_set):
         data, cores = DeltarsSettings.of(series).cell
-        if cores == 1 or series.is_harness:
+        if cores == 1 or series.is_null_baseline:
             continue
         runs += series.runs
         cells: list[Cell] = []
@@ -252,7 +252,7 @@ def _scopes(workshop: Workshop) -> Table:
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for series in in_order(workshop.run_set):
-        if series.is_harness:
+        if series.is_null_baseline:
             continue
         runs += series.runs
         pair = [ours(workshop, each, series) for each in (WRITE_MEAN, WITH_SOURCE)]

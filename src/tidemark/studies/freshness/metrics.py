@@ -227,7 +227,7 @@ def costs(measures: Measures) -> Iterator[Age]:
     """Yield the ages of series with one rate and no kills whose tables hold each event once."""
     for series in measures.run_set.series:
         settings = FreshnessSettings.of(series)
-        if not settings.is_steady or not series.runs or series.is_harness:
+        if not settings.is_steady or not series.runs or series.is_null_baseline:
             continue
         with suppress(Absent):
             rows, age = measures.value(ROWS, series).value, measures.value(MADE_P50, series).value

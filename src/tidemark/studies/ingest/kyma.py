@@ -68,7 +68,7 @@ def _cells(workshop: Workshop) -> Table:
             rows.append([series.title, batch, own.writers, *found, None, None, None])
             runs += list(series.hot_runs)
     for series in group.in_order(workshop.run_set):
-        if series.runs and not series.is_harness:
+        if series.runs and not series.is_null_baseline:
             given = GroupSettings.of(series)
             gathered = [hot_cell(workshop, quantity, series) for quantity in (ROWS, REQUESTS, P99)]
             files = attempt("", partial(workshop.measures.hot, REQUESTS_A_FILE, series))

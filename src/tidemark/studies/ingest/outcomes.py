@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from tidemark.systems.writers import Fate
+from tidemark.systems.writers import CommitStatus
 
 ACKED = "acked"  # the call returned
-CONFLICT = str(Fate.CONFLICT)  # refused because another commit came first; the writer tries again
+CONFLICT = str(CommitStatus.CONFLICT)  # refused because another commit came first; the writer tries again
 GIVEN_UP = "given up"  # the same, at the last of the writer's tries
-FAILED = str(Fate.FAILED)
-UNKNOWN = str(Fate.UNKNOWN)  # may or may not be committed; tried again only by the part `faults`, by its `retry`
+FAILED = str(CommitStatus.FAILED)
+UNKNOWN = str(
+    CommitStatus.UNKNOWN
+)  # may or may not be committed; tried again only by the part `faults`, by its `retry`
 # Outcomes by their number in records; SENT marks an attempt whose writer ended inside the call.
 SENT = 0
 OUTCOMES = (UNKNOWN, ACKED, CONFLICT, GIVEN_UP, FAILED, UNKNOWN)

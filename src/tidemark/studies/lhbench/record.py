@@ -30,7 +30,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class PruningResult:
     """A query's answer: its rows, and how it differs from the expected one, in words."""
 
     rows: int
@@ -98,7 +98,7 @@ class LakeRecord:
     """Results of a window in run.json; all but `words`, `failed` and `data` are by phase, then by table or query."""
 
     tables: Pairs[Pairs[Compared]]
-    answers: Pairs[Pairs[Answered]]
+    answers: Pairs[Pairs[PruningResult]]
     footprints: Pairs[Pairs[TableSize]]
     words: str  # what is wrong, or "exact"
     failed: tuple[str, ...]  # queries that the engine refused

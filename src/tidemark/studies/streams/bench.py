@@ -20,7 +20,7 @@ from rich.table import Table
 
 from tidemark.dataset import DatasetSettings, make_dataset
 from tidemark.machine.inventory import inventory
-from tidemark.machine.only_one import alone
+from tidemark.machine.machine_lock import hold_machine
 from tidemark.machine.watch import Watch
 from tidemark.measure.workload import TestBed
 from tidemark.paths import Workspace, private_directory, write_atomically
@@ -110,7 +110,7 @@ def bench(workspace: Workspace, base: SeriesSpec, repetitions: int, seconds: flo
     keep_loopback_direct()
     drop_leftovers(workspace)
     with ExitStack() as stack:
-        stack.enter_context(alone(lambda what: print(f"tidemark: {what}", file=sys.stderr)))
+        stack.enter_context(hold_machine(lambda what: print(f"tidemark: {what}", file=sys.stderr)))
         work = private_directory(workspace.work) / "bench"
         private_directory(work)
         trips = work / "trips" / "trips.parquet"
@@ -205,8 +205,8 @@ def _streams(base: SeriesSpec, each: Arrangement, seconds: float, trips: Path, p
 
 
 def _row(name: str, windows: list[StreamWindow]) -> Row:
-    def stage_us(runner: str) -> float:
-        return statistics.median(window.budget()[runner] / 1e3 / window.samples.events for window in windows)
+    def stage_us(stage: str) -> float:
+        return statistics.median(window.budget()[stage] / 1e3 / window.samples.events for window in windows)
 
     writes = [window.samples.column("write") for window in windows]
     rates = [window.events_per_s for window in windows]
@@ -219,7 +219,7 @@ def _row(name: str, windows: list[StreamWindow]) -> Row:
             float(write.sum()) / window.elapsed_ns for write, window in zip(writes, windows, strict=True)
         ),
         write_median_ms=statistics.median(float(np.median(write)) / 1e6 for write in writes),
-        stages_us={runner: stage_us(runner) for runner in STAGES},
+        stages_us={stage: stage_us(stage) for stage in STAGES},
     )
 
 
@@ -306,7 +306,7 @@ def _print(rows: list[Row], costs: Costs, repetitions: int, seconds: float) -> N
             f"{row.most:,.0f}",
             f"{row.harness_to_system:.3f}" if not row.name.startswith("null") else "",
             f"{row.write_median_ms:.3f}",
-            *(f"{row.stages_us[runner]:.2f}" for runner in STAGES),
+            *(f"{row.stages_us[stage]:.2f}" for stage in STAGES),
         )
     console.print(table)
     console.print("Stages in microseconds an event.")

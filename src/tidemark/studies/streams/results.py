@@ -56,7 +56,7 @@ def _costs(measures: Measures) -> Iterator[Cost]:
     """Yield mean write costs of the main series and of batch-size sweeps: from hot runs, or from a sweep's only run."""
     for series in measures.run_set.series:
         varied = series.sweep == MAIN or measures.run_set.axis_of(series.sweep) == "batch_size"
-        if varied and series.runs and not series.is_harness:
+        if varied and series.runs and not series.is_null_baseline:
             yield _cost(measures, series)
 
 

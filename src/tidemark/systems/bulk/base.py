@@ -1,6 +1,6 @@
 """Tables that are written and read in one call each; every table is new, and made from one table in memory.
 
-    system = variant.open_as(WholeSystem, context)
+    system = variant.open_as(BulkTable, context)
     system.order(processors)                    the first message to the client's process
     system.address("table-1")                   where the client writes a table
     system.fetched("table-1", folder)           its files, where another reader can open them

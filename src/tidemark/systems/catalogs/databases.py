@@ -72,7 +72,7 @@ class Database(ABC):
         """Return the address for clients, without a password; create what must exist before they connect."""
 
     @abstractmethod
-    def asking(self) -> AbstractContextManager[Ask]:
+    def open_query(self) -> AbstractContextManager[Ask]:
         """Return a context manager for SQL queries that are independent of the library that writes to the database."""
 
     @abstractmethod
@@ -128,7 +128,7 @@ class PostgresDatabase(Database):
         return make_conninfo(**address)
 
     @contextmanager
-    def asking(self) -> Iterator[Ask]:
+    def open_query(self) -> Iterator[Ask]:
         with self._postgres.connect(self._name) as connection:
             yield lambda query: connection.execute(query.encode()).fetchall()
 
@@ -174,7 +174,7 @@ class FileDatabase(Database):
 
 
 @contextmanager
-def asking_sqlite(path: Path) -> Iterator[Ask]:
+def open_sqlite(path: Path) -> Iterator[Ask]:
     import sqlite3
 
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
@@ -183,7 +183,7 @@ def asking_sqlite(path: Path) -> Iterator[Ask]:
 
 def sqlite_settings(path: Path) -> dict[str, str]:
     """Return the settings that determine how durable a commit in the file at `path` is, read from the file."""
-    with asking_sqlite(path) as ask:
+    with open_sqlite(path) as ask:
         return {"journal_mode": str(ask("PRAGMA journal_mode")[0][0])}
 
 
@@ -195,8 +195,8 @@ class SqliteDatabase(FileDatabase):
     client_syncs = PerWrite(4, 4)
 
     @contextmanager
-    def asking(self) -> Iterator[Ask]:
-        with asking_sqlite(self.path) as ask:
+    def open_query(self) -> Iterator[Ask]:
+        with open_sqlite(self.path) as ask:
             yield ask
 
     def counters(self) -> Mapping[str, int]:
@@ -214,7 +214,7 @@ class DuckDBDatabase(FileDatabase):
     asked = "checkpoint_threshold read from a DuckDB that has the file open"
 
     @contextmanager
-    def asking(self) -> Iterator[Ask]:
+    def open_query(self) -> Iterator[Ask]:
         """Yield a query function as soon as no client holds the file."""
         import duckdb
 
@@ -231,5 +231,5 @@ class DuckDBDatabase(FileDatabase):
             yield lambda query: connection.execute(query).fetchall()
 
     def settings(self) -> Mapping[str, str]:
-        with self.asking() as ask:
+        with self.open_query() as ask:
             return {"checkpoint_threshold": str(ask("SELECT current_setting('checkpoint_threshold')")[0][0])}

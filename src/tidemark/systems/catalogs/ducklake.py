@@ -193,7 +193,7 @@ class DuckLakeCatalog(LibraryCatalog):
         return DuckLakeSession(connection, contents.columns)
 
     def open_reader(self) -> CatalogReader:
-        with self.database.asking() as ask:
+        with self.database.open_query() as ask:
             return TablesReader(ask)
 
     @property

@@ -196,7 +196,7 @@ class PyIcebergSqlCatalog(LibraryCatalog):
         return directory / "warehouse"
 
     def open_reader(self) -> CatalogReader:
-        with self.database.asking() as ask:
+        with self.database.open_query() as ask:
             return RowsReader(ask)
 
     @property

@@ -12,8 +12,8 @@ from tidemark.systems.base import TABLE, Capability, Context
 from tidemark.systems.delta import table as delta_client
 from tidemark.systems.delta.table import LOG, NO_SERVICE, DeltaTable
 from tidemark.systems.duckdb_client import DuckDBSystem, literal, reader_name, release
-from tidemark.systems.duckdb_writer import DuckDBDoor
-from tidemark.systems.writers import Door
+from tidemark.systems.duckdb_writer import DuckDBClientFactory
+from tidemark.systems.writers import ClientFactory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,9 +58,11 @@ class DeltaDuckDB(DeltaTable, DuckDBSystem):
     def _attachments(self) -> tuple[str, ...]:
         return (f"ATTACH {literal(self._location)} AS {ALIAS} (TYPE delta)",)
 
-    def door(self) -> Door:
+    def client_factory(self) -> ClientFactory:
         given = self.context
-        return DuckDBDoor(self.extensions, given.directory, given.threads, self._attachments(), self.table, (CONFLICT,))
+        return DuckDBClientFactory(
+            self.extensions, given.directory, given.threads, self._attachments(), self.table, (CONFLICT,)
+        )
 
     @property
     def reader(self) -> str:

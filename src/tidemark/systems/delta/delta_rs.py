@@ -17,10 +17,10 @@ from tidemark.systems import duckdb_client
 from tidemark.systems.base import TABLE, Capability, Context, Options
 from tidemark.systems.delta import table as delta_client
 from tidemark.systems.delta.table import CLIENT_INTERVAL, LOG, NO_SERVICE, DeltaRsOptions, DeltaTable
-from tidemark.systems.duckdb_client import DuckDBAsker
+from tidemark.systems.duckdb_client import DuckDBReadClient
 from tidemark.systems.object_store import HTTPFS
-from tidemark.systems.read_api import Answered, Filter
-from tidemark.systems.writers import DataFile, Door, Fate, TableWriter, Token
+from tidemark.systems.read_api import Filter, PruningResult
+from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, IdempotencyKey, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +31,7 @@ OVERTAKEN = "Failed to commit transaction"  # in delta-rs's message after its la
 
 
 @dataclass(frozen=True, slots=True)
-class DeltaRsDoor(Door):
+class DeltaRsClientFactory(ClientFactory):
     location: str
     access: Mapping[str, str] | None = field(repr=False)  # to the storage; None for the local disk
     codec: str
@@ -46,14 +46,16 @@ class DeltaRsDoor(Door):
 
 
 class DeltaRsWriter(TableWriter):
-    def __init__(self, door: DeltaRsDoor, table: Table) -> None:
+    def __init__(self, client_factory: DeltaRsClientFactory, table: Table) -> None:
         from deltalake import CommitProperties, WriterProperties, exceptions, write_deltalake
 
         self.table = table
-        self._location, self._codec = door.location, door.codec
-        self.properties = WriterProperties(compression=door.codec.upper())  # type: ignore[arg-type]
-        self._commit = None if door.retries is None else CommitProperties(max_commit_retries=door.retries)
-        self._retries = door.retries
+        self._location, self._codec = client_factory.location, client_factory.codec
+        self.properties = WriterProperties(compression=client_factory.codec.upper())  # type: ignore[arg-type]
+        self._commit = (
+            None if client_factory.retries is None else CommitProperties(max_commit_retries=client_factory.retries)
+        )
+        self._retries = client_factory.retries
         self._conflict = exceptions.CommitFailedError
         self._certain = (exceptions.SchemaMismatchError, exceptions.TableNotFoundError)
         self._append = write_deltalake
@@ -62,19 +64,19 @@ class DeltaRsWriter(TableWriter):
         # With the same handle, delta-rs does not reread the log from its last checkpoint.
         self._append(self.table, rows, mode="append", writer_properties=self.properties, commit_properties=self._commit)
 
-    def write_known(self, rows: pa.Table, token: Token) -> None:
+    def write_known(self, rows: pa.Table, key: IdempotencyKey) -> None:
         from deltalake import CommitProperties, Transaction
 
         known = CommitProperties(
-            max_commit_retries=self._retries, app_transactions=[Transaction(token.writer, token.number)]
+            max_commit_retries=self._retries, app_transactions=[Transaction(key.writer, key.number)]
         )
         self._append(self.table, rows, mode="append", writer_properties=self.properties, commit_properties=known)
 
-    def has(self, token: Token) -> bool:
+    def has(self, key: IdempotencyKey) -> bool:
         # delta-rs accepts the same transaction twice, so that it must be queried.
         self.table.update_incremental()
-        last = self.table.transaction_version(token.writer)
-        return last is not None and last >= token.number
+        last = self.table.transaction_version(key.writer)
+        return last is not None and last >= key.number
 
     def stage(self, rows: pa.Table) -> DataFile:
         import pyarrow.parquet as pq
@@ -117,10 +119,10 @@ class DeltaRsWriter(TableWriter):
 
         return {"compact": compact, "vacuum": self.vacuum, "checkpoint": self.table.create_checkpoint}
 
-    def fate(self, error: Exception) -> Fate:
+    def commit_status(self, error: Exception) -> CommitStatus:
         if isinstance(error, self._conflict) and OVERTAKEN in str(error):
-            return Fate.CONFLICT
-        return Fate.FAILED if isinstance(error, self._certain) else Fate.UNKNOWN
+            return CommitStatus.CONFLICT
+        return CommitStatus.FAILED if isinstance(error, self._certain) else CommitStatus.UNKNOWN
 
     def refresh(self) -> None:
         self.table.update_incremental()
@@ -174,11 +176,11 @@ class DeltaRs(DeltaTable):
     def write(self, rows: pa.Table) -> None:
         self._append(rows)
 
-    def door(self) -> Door:
+    def client_factory(self) -> ClientFactory:
         return self._entrance()
 
-    def _entrance(self) -> DeltaRsDoor:
-        return DeltaRsDoor(self._location, self._access(), self.context.codec, self.options.commit_retries)
+    def _entrance(self) -> DeltaRsClientFactory:
+        return DeltaRsClientFactory(self._location, self._access(), self.context.codec, self.options.commit_retries)
 
     @property
     def reader(self) -> str:
@@ -189,15 +191,15 @@ class DeltaRs(DeltaTable):
     def ids(self) -> pa.ChunkedArray:
         if not duckdb_client.has_extensions(READER):
             return self._ids_by_delta_rs()
-        with self.asking() as other:
+        with self.open_reader() as other:
             return other.ids()
 
-    def asking(self) -> AbstractContextManager[DuckDBAsker]:
+    def open_reader(self) -> AbstractContextManager[DuckDBReadClient]:
         address = duckdb_client.literal(delta_client.address_for_duckdb(self._location))
         directory, scan = self.context.directory, f"delta_scan({address})"
         if self.folder is None:
-            return duckdb_client.asking(READER, directory, (), scan)
-        return duckdb_client.asking((*READER, HTTPFS), directory, (self.folder.for_readers().secret(),), scan)
+            return duckdb_client.open_reader(READER, directory, (), scan)
+        return duckdb_client.open_reader((*READER, HTTPFS), directory, (self.folder.for_readers().secret(),), scan)
 
     def read(self) -> pa.Table:
         return self._load().to_pyarrow_table()
@@ -211,7 +213,7 @@ class DeltaRs(DeltaTable):
         self._writer.compact()
         self._writer.vacuum()
 
-    def answer(self, asked: Filter) -> Answered:
+    def answer(self, asked: Filter) -> PruningResult:
         import pyarrow as pa
         from deltalake import QueryBuilder
 
@@ -221,7 +223,7 @@ class DeltaRs(DeltaTable):
         left = [int(files) for files in FILES_LEFT.findall(plan)]
         if not left and NO_FILES not in plan:
             raise SystemFailure(f"{self.name}: the plan of '{query}' tells of no files: {plan}")
-        return Answered(engine.execute(query).read_all().num_rows, sum(left))
+        return PruningResult(engine.execute(query).read_all().num_rows, sum(left))
 
     @classmethod
     def versions(cls) -> Mapping[str, str]:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.systems.base import Capability, Context, Durability, Options, PerWrite
-from tidemark.systems.catalogs.databases import asking_sqlite, sqlite_settings
+from tidemark.systems.catalogs.databases import open_sqlite, sqlite_settings
 from tidemark.systems.disk import count_and_bytes
-from tidemark.systems.duckdb_client import DuckDBAsker, asking, reader_name, release
+from tidemark.systems.duckdb_client import DuckDBReadClient, open_reader, reader_name, release
 from tidemark.systems.ducklake import catalog
 from tidemark.systems.ducklake.table import TABLE_NAME, DuckLakeTable, Inlining, RetryingOptions
 
@@ -59,7 +59,7 @@ class CatalogInFile(DuckLakeTable):
         return f"{reader_name('ducklake')}, as the writer, on a copy of the catalog: no other can read its file"
 
     @contextmanager
-    def asking(self) -> Iterator[DuckDBAsker]:
+    def open_reader(self) -> Iterator[DuckDBReadClient]:
         # Two DuckDBs cannot open one file, and a writer that closed it for the reader would commit what it holds back,
         # checkpoint its WAL into the file and start again. A copy shows exactly what is committed.
         beside = self.context.directory / ".reader"
@@ -68,7 +68,7 @@ class CatalogInFile(DuckLakeTable):
             for path in self.context.directory.glob(f"{CATALOG_FILE}*"):
                 shutil.copyfile(path, beside / path.name)
             attachment = self._attachment(str(beside / CATALOG_FILE))
-            with asking(self.extensions, self.context.directory, (attachment,), self.table) as other:
+            with open_reader(self.extensions, self.context.directory, (attachment,), self.table) as other:
                 yield other
         finally:
             shutil.rmtree(beside)
@@ -144,7 +144,7 @@ class DuckLakeSqlite(DuckLakeTable):
     def ids(self) -> pa.ChunkedArray:
         import pyarrow as pa
 
-        with asking_sqlite(self._path) as ask:
+        with open_sqlite(self._path) as ask:
 
             def inlined(name: str) -> pa.ChunkedArray:
                 found = ask(f'SELECT id FROM "{name}" WHERE end_snapshot IS NULL')
@@ -153,7 +153,7 @@ class DuckLakeSqlite(DuckLakeTable):
             return catalog.ids_by(ask, TABLE_NAME, inlined)
 
     def commits(self) -> int:
-        with asking_sqlite(self._path) as ask:
+        with open_sqlite(self._path) as ask:
             return int(ask("SELECT count(*) FROM ducklake_snapshot")[0][0])
 
     def settings(self) -> Mapping[str, str]:

@@ -70,7 +70,7 @@ class DuckLakeQuack(DuckLakeTable):
         )
 
     @contextmanager
-    def _asking(self) -> Iterator[Callable[[str], duckdb.DuckDBPyRelation]]:
+    def _open_query(self) -> Iterator[Callable[[str], duckdb.DuckDBPyRelation]]:
         """Yield a function that has the server answer a query on the catalog's own tables, without DuckLake."""
         with connect(PROTOCOL, self.context.directory) as connection:
             connection.execute(self._catalog.secret())
@@ -78,7 +78,7 @@ class DuckLakeQuack(DuckLakeTable):
             yield lambda query: connection.sql(f"FROM quack_query({address}, {literal(query)})")
 
     def ids(self) -> pa.ChunkedArray:
-        with self._asking() as ask:
+        with self._open_query() as ask:
 
             def inlined(name: str) -> pa.ChunkedArray:
                 return ask(f'SELECT id FROM "{name}" WHERE end_snapshot IS NULL').to_arrow_table().column(0)
@@ -86,5 +86,5 @@ class DuckLakeQuack(DuckLakeTable):
             return catalog.ids_by(lambda query: ask(query).fetchall(), TABLE_NAME, inlined)
 
     def commits(self) -> int:
-        with self._asking() as ask:
+        with self._open_query() as ask:
             return int(ask("SELECT count(*) FROM ducklake_snapshot").fetchall()[0][0])

@@ -12,7 +12,7 @@ from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import FULL, TABLE, Capability, Context, Options, PerWrite
 from tidemark.systems.duckdb_client import DuckDBSystem, identifier, literal, release
-from tidemark.systems.duckdb_writer import DuckDBDoor
+from tidemark.systems.duckdb_writer import DuckDBClientFactory
 from tidemark.systems.full_durability import DurabilityOptions
 from tidemark.systems.object_store import (
     HTTPFS,
@@ -25,7 +25,7 @@ from tidemark.systems.object_store import (
     is_in_bucket,
     path_of,
 )
-from tidemark.systems.writers import Door, of_retries
+from tidemark.systems.writers import ClientFactory, of_retries
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -175,9 +175,9 @@ class DuckLakeTable(Stored, DuckDBSystem):
     def merge(self) -> None:
         self._call(*MERGING.values())
 
-    def door(self) -> Door:
+    def client_factory(self) -> ClientFactory:
         given = self.context
-        return DuckDBDoor(
+        return DuckDBClientFactory(
             self.extensions,
             given.directory,
             given.threads,

@@ -10,12 +10,12 @@ from tidemark.errors import SystemFailure
 from tidemark.systems import base
 from tidemark.systems.base import Capability, Context, Options
 from tidemark.systems.duckdb_client import DuckDBSystem, literal, release
-from tidemark.systems.duckdb_writer import DuckDBDoor
+from tidemark.systems.duckdb_writer import DuckDBClientFactory
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.catalog import EXTENSIONS, attachments, refuses
 from tidemark.systems.iceberg.catalog import SQL_CATALOG as CATALOG
 from tidemark.systems.iceberg.table import TABLE, IcebergOptions, IcebergTable
-from tidemark.systems.writers import Door
+from tidemark.systems.writers import ClientFactory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,9 +76,11 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
             )
         return (f"SET {CLIENT_SETTING} = {literal(self.options.http_client)}", *attachments(self._rest, self.folder))
 
-    def door(self) -> Door:
+    def client_factory(self) -> ClientFactory:
         given = self.context
-        return DuckDBDoor(self.extensions, given.directory, given.threads, self._attachments(), self.table, (CONFLICT,))
+        return DuckDBClientFactory(
+            self.extensions, given.directory, given.threads, self._attachments(), self.table, (CONFLICT,)
+        )
 
     @property
     def reader(self) -> str:

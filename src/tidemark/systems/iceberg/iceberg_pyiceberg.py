@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import TABLE, Capability, Context, Options, PerWrite
-from tidemark.systems.duckdb_client import DuckDBAsker
+from tidemark.systems.duckdb_client import DuckDBReadClient
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.catalog import EXTENSIONS, attachments, refuses
 from tidemark.systems.iceberg.catalog import SQL_CATALOG as CATALOG
 from tidemark.systems.iceberg.table import TABLE as TABLE_NAME
 from tidemark.systems.iceberg.table import IcebergOptions, IcebergTable, set_workers, workers
-from tidemark.systems.read_api import Answered, Filter
-from tidemark.systems.writers import Door, Fate, TableWriter, Token, of_retries
+from tidemark.systems.read_api import Filter, PruningResult
+from tidemark.systems.writers import ClientFactory, CommitStatus, IdempotencyKey, TableWriter, of_retries
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -137,8 +137,8 @@ class IcebergPyIceberg(IcebergTable):
     def write(self, rows: pa.Table) -> None:
         self._append(rows)
 
-    def door(self) -> Door:
-        return PyIcebergDoor(self._access(self.folder), (self._namespace, TABLE_NAME), self.context.threads)
+    def client_factory(self) -> ClientFactory:
+        return PyIcebergClientFactory(self._access(self.folder), (self._namespace, TABLE_NAME), self.context.threads)
 
     def _append_and_expire(self, rows: pa.Table) -> None:
         assert self._table is not None
@@ -158,21 +158,21 @@ class IcebergPyIceberg(IcebergTable):
     def ids(self) -> pa.ChunkedArray:
         if not duckdb_client.has_extensions(EXTENSIONS):
             return self._ids_by_pyiceberg()
-        with self.asking() as other:
+        with self.open_reader() as other:
             return other.ids()
 
-    def asking(self) -> AbstractContextManager[DuckDBAsker]:
+    def open_reader(self) -> AbstractContextManager[DuckDBReadClient]:
         if refuses(self._rest.uri):
             scan = f"iceberg_scan({duckdb_client.literal(self._load().metadata_location)})"
-            return duckdb_client.asking(EXTENSIONS, self.context.directory, (), scan)
+            return duckdb_client.open_reader(EXTENSIONS, self.context.directory, (), scan)
         folder = None if self.folder is None else self.folder.for_readers()
         name = f"{CATALOG}.{self._namespace}.{TABLE_NAME}"
-        return duckdb_client.asking(EXTENSIONS, self.context.directory, attachments(self._rest, folder), name)
+        return duckdb_client.open_reader(EXTENSIONS, self.context.directory, attachments(self._rest, folder), name)
 
     def read(self) -> pa.Table:
         return self._load().scan().to_arrow()
 
-    def answer(self, asked: Filter) -> Answered:
+    def answer(self, asked: Filter) -> PruningResult:
         """Query with PyIceberg, which has no substring filter: `contains` is applied to rows after they are read."""
         import pyarrow.compute as pc
 
@@ -182,7 +182,7 @@ class IcebergPyIceberg(IcebergTable):
         if asked.contains is not None:
             column, text = asked.contains
             rows = rows.filter(pc.match_substring(rows.column(column), text))
-        return Answered(rows.num_rows, len(list(scan.plan_files())))
+        return PruningResult(rows.num_rows, len(list(scan.plan_files())))
 
     def settings(self) -> Mapping[str, str]:
         rules = {"PyIceberg release rules": str(pyiceberg_client.release())}
@@ -204,7 +204,7 @@ TOKEN = "tidemark.token"  # in a snapshot's summary
 
 
 @dataclass(frozen=True, slots=True)
-class PyIcebergDoor(Door):
+class PyIcebergClientFactory(ClientFactory):
     access: Mapping[str, str] = field(repr=False)
     table: tuple[str, str]
     threads: int
@@ -214,7 +214,7 @@ class PyIcebergDoor(Door):
 
 
 class PyIcebergWriter(TableWriter):
-    def __init__(self, door: PyIcebergDoor) -> None:
+    def __init__(self, client_factory: PyIcebergClientFactory) -> None:
         from pyiceberg import exceptions
 
         self._conflict = exceptions.CommitFailedException
@@ -226,8 +226,8 @@ class PyIcebergWriter(TableWriter):
             exceptions.ValidationError,
             ValueError,  # rows that do not fit the table
         )
-        set_workers(door.threads)
-        self._table = pyiceberg_client.catalog(door.access).load_table(door.table)
+        set_workers(client_factory.threads)
+        self._table = pyiceberg_client.catalog(client_factory.access).load_table(client_factory.table)
         self._attempts = 0
         pyiceberg_client.before_commits(self._table, self._count_attempt)
         self._append = self._table.append
@@ -242,14 +242,14 @@ class PyIcebergWriter(TableWriter):
         self._attempts = 0
         self._append(rows)
 
-    def write_known(self, rows: pa.Table, token: Token) -> None:
+    def write_known(self, rows: pa.Table, key: IdempotencyKey) -> None:
         self._attempts = 0
-        self._append(rows, snapshot_properties={TOKEN: str(token)})
+        self._append(rows, snapshot_properties={TOKEN: str(key)})
 
-    def has(self, token: Token) -> bool:
+    def has(self, key: IdempotencyKey) -> bool:
         self._table.refresh()
         summaries = [each.summary for each in self._table.snapshots()]
-        return any(each is not None and each.get(TOKEN) == str(token) for each in summaries)
+        return any(each is not None and each.get(TOKEN) == str(key) for each in summaries)
 
     def count(self) -> int:
         self._table.refresh()
@@ -262,10 +262,10 @@ class PyIcebergWriter(TableWriter):
 
         return {"expire": expire}
 
-    def fate(self, error: Exception) -> Fate:
+    def commit_status(self, error: Exception) -> CommitStatus:
         if isinstance(error, self._conflict):
-            return Fate.CONFLICT
-        return Fate.FAILED if isinstance(error, self._certain) else Fate.UNKNOWN
+            return CommitStatus.CONFLICT
+        return CommitStatus.FAILED if isinstance(error, self._certain) else CommitStatus.UNKNOWN
 
     def refresh(self) -> None:
         self._table.refresh()

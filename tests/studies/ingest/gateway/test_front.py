@@ -16,17 +16,17 @@ from tidemark.studies.ingest.gateway import protocol
 from tidemark.studies.ingest.gateway.policies import FileBundling, GroupCommit, PerRequest, Policy
 from tidemark.studies.ingest.gateway.protocol import Answer, Connection, GatewayClient, Outcome
 from tidemark.studies.ingest.gateway.server import Gateway, Limits
-from tidemark.systems.writers import DataFile, Door, Fate, TableWriter
+from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, TableWriter
 
 SCHEMA = pa.schema([("id", pa.int64()), ("text", pa.string())])
 TOKEN = protocol.new_token()
 LONG_MS = 60_000.0
 
 
-class Planted(Door, TableWriter):
+class Planted(ClientFactory, TableWriter):
     """In-memory table that is also each of its clients: commits wait for `gate` and end as `ends` lists, in order."""
 
-    def __init__(self, ends: Sequence[Fate | None] = ()) -> None:
+    def __init__(self, ends: Sequence[CommitStatus | None] = ()) -> None:
         self.commits: list[list[int]] = []
         self.staged: list[pa.Table] = []
         self.gate = threading.Event()
@@ -60,8 +60,8 @@ class Planted(Door, TableWriter):
     def register(self, files: Sequence[DataFile]) -> None:
         self.write(pa.concat_tables([self.staged[int(each.path)] for each in files]))
 
-    def fate(self, error: Exception) -> Fate:
-        return Fate(error.args[0])
+    def commit_status(self, error: Exception) -> CommitStatus:
+        return CommitStatus(error.args[0])
 
     def close(self) -> None:
         self.closed += 1
@@ -195,12 +195,16 @@ def test_buffer_is_flushed_at_the_age_limit_of_its_oldest_request() -> None:
 
 @pytest.mark.parametrize(
     ("end", "outcome"),
-    [(Fate.FAILED, Outcome.FAILED), (Fate.UNKNOWN, Outcome.UNKNOWN), (Fate.CONFLICT, Outcome.REFUSED)],
+    [
+        (CommitStatus.FAILED, Outcome.FAILED),
+        (CommitStatus.UNKNOWN, Outcome.UNKNOWN),
+        (CommitStatus.CONFLICT, Outcome.REFUSED),
+    ],
 )
 @pytest.mark.parametrize(
     "policy", [GroupCommit(max_rows=6, max_age_ms=LONG_MS), FileBundling(6, max_age_ms=LONG_MS)], ids=str
 )
-def test_failed_commit_is_reported_to_all_its_requests(policy: Policy, end: Fate, outcome: Outcome) -> None:
+def test_failed_commit_is_reported_to_all_its_requests(policy: Policy, end: CommitStatus, outcome: Outcome) -> None:
     table = Planted([end, end])
 
     async def work(front: Gateway, port: int) -> tuple[list[Answer], list[Answer], tuple[str, ...]]:
@@ -210,12 +214,16 @@ def test_failed_commit_is_reported_to_all_its_requests(policy: Policy, end: Fate
     first, second, said = fronted(table, policy, work, tries=2)
     assert first == [Answer(outcome)] * 3
     # A conflict used up both ends by itself; an unknown outcome and a failure are not retried.
-    assert second == [Answer(outcome if end is not Fate.CONFLICT else Outcome.ACKED, int(end is Fate.CONFLICT))] * 3
-    assert len(table.commits) == (end is Fate.CONFLICT) and said[0].startswith("ValueError")
+    assert (
+        second
+        == [Answer(outcome if end is not CommitStatus.CONFLICT else Outcome.ACKED, int(end is CommitStatus.CONFLICT))]
+        * 3
+    )
+    assert len(table.commits) == (end is CommitStatus.CONFLICT) and said[0].startswith("ValueError")
 
 
 def test_conflict_is_retried_and_acknowledged_once() -> None:
-    table = Planted([Fate.CONFLICT, Fate.CONFLICT])
+    table = Planted([CommitStatus.CONFLICT, CommitStatus.CONFLICT])
     answer = fronted(table, PerRequest(), lambda _, port: asked(port, batch(1)), tries=3)
     assert answer == Answer(Outcome.ACKED, 1) and table.tried == 3 and table.commits == [[1, 2]]
 

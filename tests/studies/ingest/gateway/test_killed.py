@@ -73,7 +73,7 @@ class Asking(threading.Thread):
 def test_ended_front_has_committed_all_acknowledged_requests(
     table: DeltaRs, policy: Policy, by: signal.Signals
 ) -> None:
-    order = GatewayConfig(table.door(), SCHEMA, policy, TOKEN, writers=2, tries=20)
+    order = GatewayConfig(table.client_factory(), SCHEMA, policy, TOKEN, writers=2, tries=20)
     with subprocess.Popen(
         [sys.executable, "-m", "tidemark.studies.ingest.gateway.server"],
         stdin=subprocess.PIPE,
@@ -116,7 +116,7 @@ def test_policy_that_acknowledges_before_the_commit_is_detected_when_it_dies(tab
     policy = GroupCommit(max_rows=2 * ROWS * CLIENTS, max_age_ms=60_000)
 
     async def run() -> dict[int, list[Answer]]:
-        front = Gateway(table.door(), SCHEMA, policy, token=TOKEN)
+        front = Gateway(table.client_factory(), SCHEMA, policy, token=TOKEN)
         port = await front.start()
         if early:
             front._committer = TooEarly(front._hands, policy)

@@ -20,7 +20,7 @@ from multiprocessing.synchronize import Semaphore
 from pathlib import Path
 from typing import Any
 
-from tidemark.lifetime import die_with_parent
+from tidemark.process_lifetime import die_with_parent
 from tidemark.studies.catalogs import requests as asked
 from tidemark.studies.catalogs.requests import APPENDING, MOST_ATTEMPTS, MOST_RETRIES
 from tidemark.systems.catalogs.library import CONFLICT, Contents, LibraryCatalog, Session

@@ -22,8 +22,8 @@ import confluent_kafka
 import pyarrow as pa
 
 from tidemark.errors import SystemFailure
-from tidemark.lifetime import die_with_parent
 from tidemark.machine.processes import cpu_seconds
+from tidemark.process_lifetime import die_with_parent
 from tidemark.services.http import keep_loopback_direct
 from tidemark.services.programs.process import tail
 from tidemark.stream.consumer import EventConsumer, check
@@ -33,7 +33,7 @@ from tidemark.stream.paced import JSON
 from tidemark.studies.freshness.settings import Policy
 from tidemark.systems.sinks.base import Source
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.writers import Door
+from tidemark.systems.writers import ClientFactory
 
 PROGRAM = "tidemark.studies.freshness.window.consumer"
 READY_SECONDS = 60.0
@@ -45,9 +45,9 @@ REST_SECONDS = 0.2  # longest time of an empty poll
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Instructions for a consumer; they contain what `door` contains, which may be secrets."""
+    """Instructions for a consumer; they contain what `client_factory` contains, which may be secrets."""
 
-    door: Door
+    client_factory: ClientFactory
     bootstrap: str
     topic: str
     encoding: str
@@ -85,7 +85,7 @@ def gathered(client: confluent_kafka.Consumer, policy: Policy) -> list[bytes]:
 
 def work(order: Order) -> None:
     """Gather, decode and write, without end."""
-    writer = order.door.open()
+    writer = order.client_factory.open()
     with EventConsumer(order.bootstrap, order.topic, Encoding.RECORD) as source:
         decode = decoder(order, source)
         print("ready", flush=True)
@@ -108,7 +108,7 @@ class OwnConsumer:
         """Start at the topic's first event; return once the client is open."""
         self._table = table
         self._order = Order(
-            door=table.door(),
+            client_factory=table.client_factory(),
             bootstrap=source.bootstrap,
             topic=source.topic,
             encoding=self._encoding,

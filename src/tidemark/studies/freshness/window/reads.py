@@ -34,7 +34,7 @@ def take(table: TableSystem, rows: int, footprint: Footprint, show: Callable[[st
     show("maintaining")
     maintained = []
     try:
-        writer = table.door().open()
+        writer = table.client_factory().open()
         try:
             for name, operation in writer.maintenance().items():
                 maintained.append([name, timed(name, operation)])

@@ -28,7 +28,7 @@ from tidemark.studies.ingest.fault_injection.settings import BLIND, CHECK, NEVER
 from tidemark.studies.ingest.load.records import Records
 from tidemark.studies.ingest.load.writer import ID_BITS, WorkerConfig, WriterLoop
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS, REFUSED, UNKNOWN
-from tidemark.systems.writers import Door, TableWriter, Token
+from tidemark.systems.writers import ClientFactory, IdempotencyKey, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,23 +39,23 @@ BACK_OFF_S = 0.05  # before a client is reopened
 
 @dataclass(frozen=True, slots=True)
 class ReconnectingWriterConfig(WorkerConfig):
-    """Order of a reconnecting writer. `place` is a file with the current `Door`: a restarted server may have moved."""
+    """Order of a reconnecting writer. `place`: file of the current `ClientFactory`, as servers may move."""
 
     place: Path
     retry: str = NEVER
 
 
-def leave_door(door: Door, place: Path) -> None:
-    """Write `door` to the file `place` (mode 0600, as it may hold secrets), for clients opened from now on."""
+def publish_factory(client_factory: ClientFactory, place: Path) -> None:
+    """Write `client_factory` to the file `place` (mode 0600: it may hold secrets), for clients opened later."""
     beside = place.with_name(f"{place.name}.new")
     with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        pickle.dump(door, file)
+        pickle.dump(client_factory, file)
     beside.replace(place)
 
 
-def find_door(place: Path) -> Door:
-    door: Door = pickle.loads(place.read_bytes())
-    return door
+def find_factory(place: Path) -> ClientFactory:
+    client_factory: ClientFactory = pickle.loads(place.read_bytes())
+    return client_factory
 
 
 class ReconnectingWriter(WriterLoop):
@@ -64,7 +64,7 @@ class ReconnectingWriter(WriterLoop):
     def __init__(self, order: ReconnectingWriterConfig, records: Records) -> None:
         self._place, self._retry = order.place, order.retry
         self._name = f"{WRITER} {order.number}"
-        super().__init__(order, find_door(order.place).open(), records)
+        super().__init__(order, find_factory(order.place).open(), records)
 
     def end(self) -> None:
         """Begin no further batch; called from another thread."""
@@ -74,13 +74,13 @@ class ReconnectingWriter(WriterLoop):
         with suppress(Exception):  # closing may fail if the client's server is gone
             self._writer.close()
 
-    def _token(self, sequence: int) -> Token:
+    def _key(self, sequence: int) -> IdempotencyKey:
         order = self._order
-        return Token(self._name, sequence, (order.number << ID_BITS) + order.rows * sequence)
+        return IdempotencyKey(self._name, sequence, (order.number << ID_BITS) + order.rows * sequence)
 
     def _write(self, writer: TableWriter, rows: pa.Table, sequence: int) -> None:
         if self._retry == CHECK:
-            writer.write_known(rows, self._token(sequence))
+            writer.write_known(rows, self._key(sequence))
         else:
             writer.write(rows)
 
@@ -94,7 +94,7 @@ class ReconnectingWriter(WriterLoop):
         while not self._is_over():
             began = time.perf_counter_ns()
             try:
-                found = self._writer.has(self._token(sequence))
+                found = self._writer.has(self._key(sequence))
             except Exception as error:
                 self._keep(error)
                 self._open()
@@ -119,7 +119,7 @@ class ReconnectingWriter(WriterLoop):
             if self._is_over():
                 return
             try:
-                self._writer = find_door(self._place).open()
+                self._writer = find_factory(self._place).open()
                 return
             except Exception as error:
                 self._keep(error)

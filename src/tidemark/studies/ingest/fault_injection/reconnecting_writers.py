@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tidemark.errors import SystemFailure
 from tidemark.machine.processes import cpu_seconds
-from tidemark.studies.ingest.fault_injection.reconnecting_writer import ReconnectingWriterConfig, leave_door
+from tidemark.studies.ingest.fault_injection.reconnecting_writer import ReconnectingWriterConfig, publish_factory
 from tidemark.studies.ingest.fault_injection.settings import NEVER
 from tidemark.studies.ingest.load.crew import DRAIN_S, Worker, Workers
 from tidemark.studies.ingest.load.records import FIELDS
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 RECONNECTING_WRITER = "tidemark.studies.ingest.fault_injection.reconnecting_writer"
 MOST_A_SECOND = 10_000  # attempts of one writer that its records have room for
-DOOR = ".door"
+FACTORY = ".client-factory"
 
 
 class ReconnectingWriters(Workers):
@@ -117,13 +117,13 @@ def surviving(
 ) -> ReconnectingWriters:
     """Return waiting writers of `table`, with room for records of `seconds` seconds; `stack` ends them.
 
-    `folder` holds their records and the table's `Door`, which `show_door` replaces.
+    `folder` holds their records and the table's `ClientFactory`, which `show_door` replaces.
     """
-    show_door(table, folder)
+    show_factory(table, folder)
 
     def order(number: int) -> ReconnectingWriterConfig:
         return ReconnectingWriterConfig(
-            door=table.door(),
+            client_factory=table.client_factory(),
             number=number,
             trips=test_bed.workload.trips,
             rows=settings.rows,
@@ -132,13 +132,13 @@ def surviving(
             seed=test_bed.spec.seed,
             records=folder / f".records-{number}",
             most=math.ceil(seconds * MOST_A_SECOND),
-            place=folder / DOOR,
+            place=folder / FACTORY,
             retry=retry,
         )
 
     return stack.enter_context(ReconnectingWriters(order, settings.writers, folder))
 
 
-def show_door(table: TableSystem, folder: Path) -> None:
-    """Write the table's current `Door` to `folder`, for the writers that use this folder."""
-    leave_door(table.door(), folder / DOOR)
+def show_factory(table: TableSystem, folder: Path) -> None:
+    """Write the table's current `ClientFactory` to `folder`, for the writers that use this folder."""
+    publish_factory(table.client_factory(), folder / FACTORY)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed
 from tidemark.studies.ingest.fault_injection.faults import BACK_S, Faults, Look
 from tidemark.studies.ingest.fault_injection.loss_accounting import account, plain
-from tidemark.studies.ingest.fault_injection.reconnecting_writers import ReconnectingWriters, show_door, surviving
+from tidemark.studies.ingest.fault_injection.reconnecting_writers import ReconnectingWriters, show_factory, surviving
 from tidemark.studies.ingest.fault_injection.settings import FaultSettings
 from tidemark.studies.ingest.fault_injection.unsynced_data import commits_at_risk
 from tidemark.studies.ingest.window.runner import WriteRunner, fresh_table
@@ -97,7 +97,7 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
 
         def reconnect() -> None:
             table.reconnect()
-            show_door(table, directory)
+            show_factory(table, directory)
 
         seed = f"{test_bed.spec.seed} {test_bed.spec.repeat} {test_bed.spec.name} kills"
         faults = Faults(crew, table, test_bed.servers.ours(), reconnect, settings.kills, seed)

@@ -68,7 +68,7 @@ def look(
 
     `postgres` holds the catalog, or is None. Return a reason as str if no file of a commit appears on this machine.
     """
-    writer = table.door().open()
+    writer = table.client_factory().open()
     found: dict[Path, bool] = {}  # True if dirty
     log_dirty = 0
     known = _files(folder)

@@ -1,6 +1,6 @@
 """An ingest gateway for any table: it takes requests from many clients and commits them one by one or in groups.
 
-    gateway = Gateway(table.door(), schema, GroupCommit(), token="...")      in the writing process
+    gateway = Gateway(table.client_factory(), schema, GroupCommit(), token="...")      in the writing process
     port = await gateway.start()
     ...
     await gateway.drain()                                             commit and answer all accepted requests

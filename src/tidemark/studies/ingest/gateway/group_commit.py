@@ -18,14 +18,18 @@ from typing import TYPE_CHECKING
 
 from tidemark.studies.ingest.gateway.policies import FileBundling, GroupCommit, PerRequest, Policy
 from tidemark.studies.ingest.gateway.protocol import Answer, Outcome
-from tidemark.systems.writers import DataFile, Door, Fate, TableWriter
+from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.001, 0.2  # backoff: initial value, doubled per try, and its maximum; plus jitter
 LONGEST_WORDS = 400
-OUTCOMES = {Fate.CONFLICT: Outcome.REFUSED, Fate.FAILED: Outcome.FAILED, Fate.UNKNOWN: Outcome.UNKNOWN}
+OUTCOMES = {
+    CommitStatus.CONFLICT: Outcome.REFUSED,
+    CommitStatus.FAILED: Outcome.FAILED,
+    CommitStatus.UNKNOWN: Outcome.UNKNOWN,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +46,9 @@ ACKED = CommitResult(Outcome.ACKED)
 class TableWorker:
     """Table client for use from one event loop; its calls run one at a time in a dedicated thread."""
 
-    def __init__(self, door: Door, tries: int, seed: int) -> None:
+    def __init__(self, client_factory: ClientFactory, tries: int, seed: int) -> None:
         """Prepare the client: `tries` limits the attempts on conflict, `seed` seeds the jitter between them."""
-        self._door, self._tries, self._waits = door, tries, random.Random(seed)
+        self._factory, self._tries, self._waits = client_factory, tries, random.Random(seed)
         self._thread = ThreadPoolExecutor(1, "hand")
         self._writer: TableWriter | None = None
 
@@ -90,7 +94,7 @@ class TableWorker:
 
     def _opened(self) -> TableWriter:
         if self._writer is None:
-            self._writer = self._door.open()
+            self._writer = self._factory.open()
         return self._writer
 
     def _drop(self) -> None:
@@ -113,14 +117,14 @@ class TableWorker:
                 commit(writer)
                 return ACKED
             except Exception as error:
-                fate, words = writer.fate(error), spelled(error)
+                commit_status, words = writer.commit_status(error), spelled(error)
             try:
                 writer.refresh()
             except Exception:
                 self._drop()
-                return CommitResult(OUTCOMES[fate], words)
-            if fate is not Fate.CONFLICT or attempt >= self._tries:
-                return CommitResult(OUTCOMES[fate], words)
+                return CommitResult(OUTCOMES[commit_status], words)
+            if commit_status is not CommitStatus.CONFLICT or attempt >= self._tries:
+                return CommitResult(OUTCOMES[commit_status], words)
             wait = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2**attempt)
             time.sleep(wait + self._waits.uniform(0, wait))
 

@@ -37,7 +37,7 @@ from tidemark.studies.ingest.gateway import protocol
 from tidemark.studies.ingest.gateway.group_commit import Committer, TableWorker, committer
 from tidemark.studies.ingest.gateway.policies import FileBundling, Policy
 from tidemark.studies.ingest.gateway.protocol import Answer, Outcome
-from tidemark.systems.writers import Door
+from tidemark.systems.writers import ClientFactory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -106,7 +106,7 @@ class Gateway:
 
     def __init__(
         self,
-        door: Door,
+        client_factory: ClientFactory,
         schema: pa.Schema,
         policy: Policy,
         *,
@@ -124,7 +124,7 @@ class Gateway:
             raise ValueError("request_bytes is more than waiting_bytes: such a request could never be taken in")
         self._schema, self._policy, self._token = schema, policy, token.encode()
         count = writers + isinstance(policy, FileBundling)
-        self._hands = [TableWorker(door, tries, number) for number in range(count)]
+        self._hands = [TableWorker(client_factory, tries, number) for number in range(count)]
         self.room = MemoryBudget(self.limits.waiting_bytes)
         self.busy = 0  # requests answered BUSY
         self._committer: Committer | None = None
@@ -245,7 +245,7 @@ class Gateway:
 
 @dataclass(frozen=True, slots=True)
 class GatewayConfig:
-    door: Door
+    client_factory: ClientFactory
     schema: pa.Schema
     policy: Policy
     token: str
@@ -256,7 +256,7 @@ class GatewayConfig:
 
 async def serve(order: GatewayConfig) -> None:
     front = Gateway(
-        order.door,
+        order.client_factory,
         order.schema,
         order.policy,
         token=order.token,

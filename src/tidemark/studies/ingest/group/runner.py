@@ -69,7 +69,12 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
         table = fresh_table(test_bed, directory / "table-1", stack, ROWS_A_FLUSH)
         show("starting the front and its clients")
         order = GatewayConfig(
-            table.door(), test_bed.workload.trips_schema, settings.rules, new_token(), settings.writers, settings.tries
+            table.client_factory(),
+            test_bed.workload.trips_schema,
+            settings.rules,
+            new_token(),
+            settings.writers,
+            settings.tries,
         )
         most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted
         crew = stack.enter_context(

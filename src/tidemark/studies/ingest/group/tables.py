@@ -108,9 +108,9 @@ def of_shape(all_series: list[Series], series: Series, policy: str) -> Series | 
 
 def null_share(measures: Measures, all_series: list[Series], series: Series) -> Cell:
     """Return requests per second in percent of the null system's with one commit per request; None if not available."""
-    nulls = [each for each in all_series if each.is_harness and GroupSettings.of(each).policy == DIRECT]
+    nulls = [each for each in all_series if each.is_null_baseline and GroupSettings.of(each).policy == DIRECT]
     null = next((each for each in nulls if shape(each) == shape(series)), None)
-    if null is None or series.is_harness or not series.runs:
+    if null is None or series.is_null_baseline or not series.runs:
         return None
     try:
         own, most = (measures.hot(REQUESTS, each).value for each in (series, null))
@@ -125,7 +125,7 @@ def gains(measures: Measures, policy: str) -> list[tuple[Series, Estimate, Estim
     found = []
     for series in all_series:
         direct = of_shape(all_series, series, DIRECT)
-        if GroupSettings.of(series).policy == policy and not series.is_harness:
+        if GroupSettings.of(series).policy == policy and not series.is_null_baseline:
             rate, tail = (attempt("x", partial(measures.ratio, quantity, series, direct)) for quantity in (ROWS, P99))
             if isinstance(rate, Estimate):
                 found.append((series, rate, tail if isinstance(tail, Estimate) else None))

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from tidemark.studies.ingest.load.records import Records
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, GIVEN_UP, NUMBERS
-from tidemark.systems.writers import Door, TableWriter
+from tidemark.systems.writers import ClientFactory, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,7 +38,7 @@ ID_BITS = 40  # low bits of a row's id, below its writer's number
 
 @dataclass(frozen=True, slots=True)
 class WorkerConfig:
-    door: Door
+    client_factory: ClientFactory
     number: int  # of the writer, from 1
     trips: Path
     rows: int
@@ -110,7 +110,7 @@ class WriterLoop:
                 records.end(place, clock(), NUMBERS[ACKED], writer.attempts())
                 return
             except Exception as error:
-                ended, outcome = clock(), str(writer.fate(error))
+                ended, outcome = clock(), str(writer.commit_status(error))
                 self._keep(error)
             if outcome == CONFLICT and attempt == self._order.tries:
                 outcome = GIVEN_UP
@@ -145,7 +145,7 @@ class WriterLoop:
 
 def main() -> None:
     order: WorkerConfig = pickle.load(sys.stdin.buffer)
-    loop = WriterLoop(order, writer := order.door.open(), Records(order.records, order.most))
+    loop = WriterLoop(order, writer := order.client_factory.open(), Records(order.records, order.most))
     print("ready", flush=True)
     for line in sys.stdin.buffer:
         match line.decode().split():

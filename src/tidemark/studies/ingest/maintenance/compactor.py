@@ -19,20 +19,20 @@ from dataclasses import asdict, dataclass
 
 from tidemark.machine.processes import forget_peak, peak_bytes
 from tidemark.studies.ingest.load.writer import LONGEST
-from tidemark.systems.writers import Door, TableWriter
+from tidemark.systems.writers import ClientFactory, TableWriter
 
-DONE = "done"  # otherwise a value of `Fate`
+DONE = "done"  # otherwise a value of `CommitStatus`
 
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    door: Door
+    client_factory: ClientFactory
     every_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of the client: `outcome` is DONE or a `Fate`, `said` its error, `peak_bytes` memory of the process."""
+    """One call of the client: `outcome` is DONE or a `CommitStatus`, `said` its error, `peak_bytes` peak memory."""
 
     operation: str
     round: int
@@ -59,7 +59,7 @@ def rounds(client: TableWriter, start_ns: int, end_ns: int, every_s: float) -> I
             try:
                 operation()
             except Exception as error:
-                outcome, said = str(client.fate(error)), f"{type(error).__name__}: {error}"[:LONGEST]
+                outcome, said = str(client.commit_status(error)), f"{type(error).__name__}: {error}"[:LONGEST]
             ended = time.perf_counter_ns()
             yield Call(name, number, began, ended - began, outcome, said, peak_bytes())
             if outcome != DONE:
@@ -69,7 +69,7 @@ def rounds(client: TableWriter, start_ns: int, end_ns: int, every_s: float) -> I
 
 def main() -> None:
     upkeep: Upkeep = pickle.load(sys.stdin.buffer)
-    client = upkeep.door.open()
+    client = upkeep.client_factory.open()
     print("ready", flush=True)
     match sys.stdin.buffer.readline().decode().split():
         case ["go", start, end]:

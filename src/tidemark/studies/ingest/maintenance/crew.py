@@ -14,7 +14,7 @@ from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.maintenance.compactor import Call, Upkeep
 from tidemark.studies.ingest.maintenance.row_counter import Polls
 from tidemark.studies.ingest.maintenance.settings import KEEPER, READER
-from tidemark.systems.writers import Door
+from tidemark.systems.writers import ClientFactory
 
 KEEPING = "tidemark.studies.ingest.maintenance.compactor"
 WATCHING = "tidemark.studies.ingest.maintenance.row_counter"
@@ -23,9 +23,11 @@ WATCHING = "tidemark.studies.ingest.maintenance.row_counter"
 class MaintainedPool(WorkerPool):
     """Writers with a reader, and a maintainer unless `upkeep` is None; `calls` and `polls` are known after `write`."""
 
-    def __init__(self, orders: Sequence[WorkerConfig], door: Door, upkeep: Upkeep | None, folder: Path) -> None:
+    def __init__(
+        self, orders: Sequence[WorkerConfig], client_factory: ClientFactory, upkeep: Upkeep | None, folder: Path
+    ) -> None:
         super().__init__(orders, folder)
-        self._door, self._upkeep = door, upkeep
+        self._factory, self._upkeep = client_factory, upkeep
         self._beside: list[Program] = []
         self.calls: list[Call] = []
         self.polls = Polls()
@@ -33,7 +35,7 @@ class MaintainedPool(WorkerPool):
     def __enter__(self) -> Self:
         super().__enter__()
         try:
-            self._beside.append(Program(READER, WATCHING, self._door, self._folder))
+            self._beside.append(Program(READER, WATCHING, self._factory, self._folder))
             if self._upkeep is not None:
                 self._beside.append(Program(KEEPER, KEEPING, self._upkeep, self._folder))
             for program in self._beside:

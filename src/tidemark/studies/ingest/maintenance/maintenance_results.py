@@ -20,7 +20,7 @@ from tidemark.studies.ingest.maintenance.settings import MAINTAINED, MAINTENANCE
 from tidemark.studies.ingest.outcomes import ACKED
 from tidemark.studies.ingest.part import of_part
 from tidemark.studies.ingest.quantities import NOT_COMPARABLE, outcomes
-from tidemark.systems.writers import Fate
+from tidemark.systems.writers import CommitStatus
 
 Floats = NDArray[np.float64]
 FEWEST_ROUNDS = 3  # needed for an interval
@@ -195,7 +195,7 @@ def wrong(kept: Sequence[Kept]) -> Replicates:
 def failed_calls(kept: Sequence[Kept], operation: str | None = None) -> tuple[int, int]:
     """Return the number of calls refused because a commit came first, and of those that ended in another error."""
     ended = [call["outcome"] for each in kept for call in each.calls_of(operation)]
-    refused = ended.count(str(Fate.CONFLICT))
+    refused = ended.count(str(CommitStatus.CONFLICT))
     return refused, len(ended) - ended.count(DONE) - refused
 
 

@@ -2,8 +2,8 @@
 
     python -m tidemark.studies.ingest.maintenance.row_counter
 
-It reads the table's `Door`, pickled, from standard input, and follows the protocol of `compactor`, but prints `Polls`
-after "done". It keeps its client when a count fails, as an ordinary reader of a table would.
+It reads the table's `ClientFactory`, pickled, from standard input, and follows the protocol of `compactor`, but prints
+`Polls` after "done". It keeps its client when a count fails, as an ordinary reader of a table would.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 from dataclasses import asdict, dataclass, field
 
 from tidemark.studies.ingest.load.writer import LONGEST, MOST_KEPT
-from tidemark.systems.writers import Door, TableWriter
+from tidemark.systems.writers import ClientFactory, TableWriter
 
 PAUSE_S = 0.05  # after each count
 NOT_COUNTED = -1
@@ -49,8 +49,8 @@ def watch(client: TableWriter, start_ns: int, end_ns: int) -> Polls:
 
 
 def main() -> None:
-    door: Door = pickle.load(sys.stdin.buffer)
-    client = door.open()
+    client_factory: ClientFactory = pickle.load(sys.stdin.buffer)
+    client = client_factory.open()
     print("ready", flush=True)
     match sys.stdin.buffer.readline().decode().split():
         case ["go", start, end]:

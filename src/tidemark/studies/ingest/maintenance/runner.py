@@ -142,7 +142,7 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
         show("starting the writers")
         orders = [
             WorkerConfig(
-                door=table.door(),
+                client_factory=table.client_factory(),
                 number=number,
                 trips=test_bed.workload.trips,
                 rows=settings.rows,
@@ -154,6 +154,6 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
             )
             for number in range(1, 1 + settings.writers)
         ]
-        upkeep = Upkeep(table.door(), settings.every_seconds) if settings.every_seconds else None
-        crew = stack.enter_context(MaintainedPool(orders, table.door(), upkeep, directory))
+        upkeep = Upkeep(table.client_factory(), settings.every_seconds) if settings.every_seconds else None
+        crew = stack.enter_context(MaintainedPool(orders, table.client_factory(), upkeep, directory))
         yield MaintenanceRunner(test_bed, directory, table, crew, Growth(table, settings.look_seconds))

@@ -111,7 +111,12 @@ def costs(measures: Measures) -> Iterator[Cost]:
     """Yield the costs for closed-loop writers of one table, with a flaw if it does not hold what was acknowledged."""
     for series in measures.run_set.series:
         given = settings_of(series)
-        if isinstance(given, WritersSettings) and given.tables == ONE and series.hot_runs and not series.is_harness:
+        if (
+            isinstance(given, WritersSettings)
+            and given.tables == ONE
+            and series.hot_runs
+            and not series.is_null_baseline
+        ):
             yield _cost(measures, series, given)
 
 

@@ -87,7 +87,7 @@ def _lines(studio: Studio) -> list[list[Series]]:
     """Return a list of series, by rate, for each system, target and kind of arrivals."""
     found: dict[tuple[str, str, str], list[Series]] = {}
     for series in in_order(studio.run_set):
-        if not series.is_harness:
+        if not series.is_null_baseline:
             given = TailSettings.of(series)
             found.setdefault((series.system, given.target, given.arrivals), []).append(series)
     return list(found.values())

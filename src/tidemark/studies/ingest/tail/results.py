@@ -22,7 +22,7 @@ class Tail(SentenceWriter):
         return {"ingest-open-closed": self.omitted}
 
     def _worked_off(self) -> list[Series]:
-        found = [each for each in in_order(self.run_set) if not each.is_harness and each.hot_runs]
+        found = [each for each in in_order(self.run_set) if not each.is_null_baseline and each.hot_runs]
         if not found:
             raise Absent("no system was asked by a schedule")
         return [each for each in found if not overloaded(each)]

@@ -212,12 +212,12 @@ def _crew(
     most = MOST_CLOSED + settings.uncounted * settings.tries + math.ceil(seconds * a_second)
     if settings.has_front:
         gathering = GatewayConfig(
-            table.door(), test_bed.workload.trips_schema, settings.rules, new_token(), 1, settings.tries
+            table.client_factory(), test_bed.workload.trips_schema, settings.rules, new_token(), 1, settings.tries
         )
         sizes = (settings.rows, settings.clients, settings.uncounted, most)
         return GatewayPool(gathering, test_bed.workload.trips, *sizes, directory, CLIENTS)
     order = WorkerConfig(
-        door=table.door(),
+        client_factory=table.client_factory(),
         number=1,
         trips=test_bed.workload.trips,
         rows=settings.rows,

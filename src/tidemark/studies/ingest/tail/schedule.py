@@ -1,4 +1,4 @@
-"""Open-loop schedule: intended starts of requests, whatever the fate of earlier ones, and their distribution.
+"""Open-loop schedule: intended starts of requests, whatever happened to earlier ones, and their distribution.
 
     due = Due(start_ns + intended(POISSON, 45.0, 8.0, seed), limits)
     while (meant_ns := due.take(clock())) is not None:      the oldest not yet taken; it may lie ahead

@@ -125,8 +125,8 @@ def understated(measures: Measures, series: Series) -> Replicates:
 
 def null_share(measures: Measures, all_series: list[Series], series: Series) -> Cell:
     """Return the offered rate in percent of the null system's closed loop; None behind a front, as its timer waits."""
-    null = next((each for each in all_series if each.is_harness and TailSettings.of(each).target == ONE), None)
-    if null is None or series.is_harness or not series.runs or TailSettings.of(series).target != ONE:
+    null = next((each for each in all_series if each.is_null_baseline and TailSettings.of(each).target == ONE), None)
+    if null is None or series.is_null_baseline or not series.runs or TailSettings.of(series).target != ONE:
         return None
     try:
         return 100 * measures.hot(OFFERED, series).value / measures.hot(CAPACITY, null).value

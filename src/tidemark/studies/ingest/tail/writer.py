@@ -34,7 +34,7 @@ class Scheduled(WriterLoop):
 
 def main() -> None:
     order: WorkerConfig = pickle.load(sys.stdin.buffer)
-    writer = order.door.open()
+    writer = order.client_factory.open()
     follow(Scheduled(order, writer, Records(order.records, order.most)))
     writer.close()
 

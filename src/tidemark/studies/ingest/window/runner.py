@@ -181,7 +181,7 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
         most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted * settings.tries
         orders = [
             WorkerConfig(
-                door=tables[number % len(tables)].door(),
+                client_factory=tables[number % len(tables)].client_factory(),
                 number=number + 1,
                 trips=test_bed.workload.trips,
                 rows=settings.rows,

@@ -69,8 +69,8 @@ def _mode(series: Series) -> list[Cell]:
 
 def _null_share(workshop: Workshop, series: Series) -> Cell:
     """Return the commit rate in percent of the null system's rate with as many writers."""
-    null = next((each for each in workshop.run_set.select(mode=series.mode) if each.is_harness), None)
-    if null is None or series.is_harness or not series.runs:
+    null = next((each for each in workshop.run_set.select(mode=series.mode) if each.is_null_baseline), None)
+    if null is None or series.is_null_baseline or not series.runs:
         return None
     try:
         own, most = (workshop.measures.hot(COMMITS, each).value for each in (series, null))

@@ -14,7 +14,7 @@ from typing import Any
 
 from tidemark.code import PACKAGE
 from tidemark.errors import MachineError
-from tidemark.paths import Workspace, only_one, private_directory
+from tidemark.paths import Workspace, exclusive, private_directory
 from tidemark.services.programs.process import LAUNCHER, server_environment, tail
 from tidemark.software.tools import tool_python
 
@@ -53,7 +53,7 @@ class Verifier:
 
     def kept(self, folder: Path, order: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer to `order`, which generates the data in `folder` once, completely or not at all."""
-        with only_one(folder.with_name(f"{folder.name}.lock")):
+        with exclusive(folder.with_name(f"{folder.name}.lock")):
             done = folder / DONE
             if not done.exists():
                 beside = folder.with_name(f"{folder.name}.part")

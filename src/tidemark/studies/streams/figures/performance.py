@@ -65,7 +65,7 @@ def throughput(studio: Studio, mode: str) -> Drawn:
     rows: list[tuple[str, list[plots.Point]]] = []
     for series in chosen:
         system = _estimate(SYSTEM_RATE, studio.measures, series)
-        points: list[plots.Point] = [(system, series, True)] if not series.is_harness else []
+        points: list[plots.Point] = [(system, series, True)] if not series.is_null_baseline else []
         if not isinstance(system, str):
             points.append((_estimate(HARNESS_RATE, studio.measures, series), series, False))
         rows.append((series.title, points))
@@ -195,7 +195,7 @@ def time_budget(studio: Studio) -> Drawn:
             budget = dict(run.manifest.time_budget_ns)
             shares = tuple((part, 100 * budget.get(part, 0) / run.manifest.elapsed_ns) for part in STAGES)
             rows.append((label, shares, f"write {dict(shares)['write']:.1f} %"))
-            if not series.is_harness:
+            if not series.is_null_baseline:
                 written.append((dict(shares)["write"], label))
     if not runs:
         raise Absent("no series has a hot run")

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tidemark.errors import ProvisionError
-from tidemark.paths import only_one, write_atomically
+from tidemark.paths import exclusive, write_atomically
 
 Entry = list[int | str]  # size, mtime_ns, inode, and sha256 or, for a link, its target
 LEFT_OUT = ("__pycache__",)
@@ -109,7 +109,7 @@ def made_once(folder: Path) -> Iterator[bool]:
     if is_whole(folder):
         yield False
         return
-    with only_one(folder.parent / ".lock"):
+    with exclusive(folder.parent / ".lock"):
         wanted = not is_whole(folder)
         if wanted:
             clear(folder)

@@ -59,7 +59,7 @@ def run_guarded(command: Sequence[str], **options: Any) -> int | None:
     The first Ctrl-C interrupts it, a second kills it. It has a separate process group, so that each Ctrl-C reaches it
     and its children once, through this process. `options` go to Popen.
     """
-    guard = [sys.executable, "-m", "tidemark.lifetime", str(os.getpid()), *command]
+    guard = [sys.executable, "-m", "tidemark.process_lifetime", str(os.getpid()), *command]
     process = subprocess.Popen(guard, process_group=0, **options)
     how: signal.Signals | None = None
     while True:
@@ -95,6 +95,6 @@ def say(words: str) -> None:
 
 
 if __name__ == "__main__":
-    # python -m tidemark.lifetime PARENT COMMAND...: execute COMMAND in this process, which cannot outlive PARENT.
+    # python -m tidemark.process_lifetime PARENT COMMAND...: execute COMMAND here; it cannot outlive PARENT.
     die_with_parent(int(sys.argv[1]))
     os.execv(sys.argv[2], sys.argv[2:])

@@ -13,7 +13,7 @@ LOOK_SECONDS = 0.2
 
 
 @contextmanager
-def alone(show: Callable[[str], None] = lambda _what: None) -> Iterator[None]:
+def hold_machine(show: Callable[[str], None] = lambda _what: None) -> Iterator[None]:
     """Hold the machine's measurement lock, waiting for it if necessary; released however this process ends."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as holder:
         waiting = False

@@ -7,11 +7,11 @@ import sys
 import time
 from pathlib import Path
 
-from tidemark.machine.only_one import alone
+from tidemark.machine.machine_lock import hold_machine
 
 HOLD = """
-from tidemark.machine.only_one import alone
-with alone():
+from tidemark.machine.machine_lock import hold_machine
+with hold_machine():
     print("held", flush=True)
     input()
 """
@@ -19,7 +19,7 @@ with alone():
 
 def test_second_measurement_waits_and_a_killed_one_does_not_block(tmp_path: Path) -> None:
     said: list[str] = []
-    with alone():
+    with hold_machine():
         second = subprocess.Popen(
             [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path
         )
@@ -28,6 +28,6 @@ def test_second_measurement_waits_and_a_killed_one_does_not_block(tmp_path: Path
     assert second.stdout is not None and second.stdout.readline() == b"held\n"
     second.kill()
     second.communicate()
-    with alone(said.append):
+    with hold_machine(said.append):
         pass
     assert said == []

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tidemark import seals
+from tidemark import integrity
 from tidemark.cli.doctor import provisioned
 from tidemark.errors import HashMismatch, ProvisionError
 from tidemark.paths import Workspace
@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
     (folder / "one").write_bytes(b"one")
     (folder / "below" / "two").write_bytes(b"two")
     (folder / "link").symlink_to("one")
-    seals.seal(folder)
+    integrity.seal(folder)
     return folder
 
 
@@ -53,12 +53,12 @@ def replaced(path: Path) -> None:
 
 
 def test_untouched_folder_is_intact(folder: Path) -> None:
-    assert seals.differences(folder) == seals.differences(folder, by_hash=True) == []
-    assert seals.is_whole(folder)
+    assert integrity.differences(folder) == integrity.differences(folder, by_hash=True) == []
+    assert integrity.is_whole(folder)
     assert {path.name for path in folder.parent.iterdir()} == {"made", ".made.seal"}
     (folder / "__pycache__").mkdir()
     (folder / "__pycache__" / "two.pyc").write_bytes(b"new")
-    assert seals.is_whole(folder), "Python keeps byte code there"
+    assert integrity.is_whole(folder), "Python keeps byte code there"
 
 
 @pytest.mark.parametrize(
@@ -74,54 +74,54 @@ def test_changed_file_is_named_and_never_used(
     folder: Path, fault: Callable[[Path], object], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fault(folder)
-    (found,) = seals.differences(folder) or []
+    (found,) = integrity.differences(folder) or []
     assert said in found
-    assert not seals.is_whole(folder)
-    seals.clear(folder)
+    assert not integrity.is_whole(folder)
+    integrity.clear(folder)
     assert not folder.exists() and said in capsys.readouterr().err
 
 
 def test_silently_changed_byte_is_detected_only_by_hash(folder: Path) -> None:
     unseen(folder / "one")
-    assert seals.differences(folder) == []
-    assert seals.differences(folder, by_hash=True) == [f"{folder / 'one'} was changed"]
+    assert integrity.differences(folder) == []
+    assert integrity.differences(folder, by_hash=True) == [f"{folder / 'one'} was changed"]
 
 
 def test_copied_folder_is_intact(folder: Path, tmp_path: Path) -> None:
     copied = tmp_path / "elsewhere" / "made"
     shutil.copytree(folder, copied, symlinks=True)
-    shutil.copy(seals.seal_path(folder), seals.seal_path(copied))
+    shutil.copy(integrity.seal_path(folder), integrity.seal_path(copied))
     os.utime(copied / "one", ns=(1, 1))
-    assert seals.is_whole(copied)
-    sealed = seals.read(copied)
+    assert integrity.is_whole(copied)
+    sealed = integrity.read(copied)
     assert sealed is not None and sealed["one"][1] == 1, "and costs a look by hash only once"
     replaced(copied / "one")
-    assert not seals.is_whole(copied)
+    assert not integrity.is_whole(copied)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"files": {"one": []}}', "\x00"])
 def test_unreadable_seal_counts_as_none(folder: Path, text: str) -> None:
-    seals.seal_path(folder).write_text(text)
-    assert seals.differences(folder) is None and not seals.is_whole(folder)
+    integrity.seal_path(folder).write_text(text)
+    assert integrity.differences(folder) is None and not integrity.is_whole(folder)
 
 
 def test_nix_store_is_trusted_and_gets_no_seal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NIX_STORE", str(folder.parent))
     replaced(folder / "one")
-    assert seals.is_whole(folder)
-    seals.break_seal(folder)
-    seals.seal(folder)
-    assert not seals.seal_path(folder).exists()
+    assert integrity.is_whole(folder)
+    integrity.break_seal(folder)
+    integrity.seal(folder)
+    assert not integrity.seal_path(folder).exists()
 
 
 def test_read_only_cache_is_used_or_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seals, "_is_writable", lambda _folder: False)  # the tests may run as root, which can write
-    assert seals.is_whole(folder)
+    monkeypatch.setattr(integrity, "_is_writable", lambda _folder: False)  # the tests may run as root, which can write
+    assert integrity.is_whole(folder)
     replaced(folder / "one")
     with pytest.raises(ProvisionError, match=r"one was changed.*cannot be written to"):
-        seals.is_whole(folder)
-    seals.break_seal(folder)
-    assert seals.is_whole(folder), "there is nothing to compare with"
+        integrity.is_whole(folder)
+    integrity.break_seal(folder)
+    assert integrity.is_whole(folder), "there is nothing to compare with"
 
 
 @pytest.fixture
@@ -172,7 +172,7 @@ def test_verify_detects_silent_changes_and_disables_the_files(filled: Workspace)
     with pytest.raises(ProvisionError, match=r"2 are not as they were made.*not the locked one.*was changed"):
         verify_or_refuse(filled)
     assert not jars[0].exists()
-    assert not seals.is_whole(binary.parents[1]), "it is made again"
+    assert not integrity.is_whole(binary.parents[1]), "it is made again"
 
 
 def test_environment_is_checked_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,10 +186,10 @@ def test_environment_is_checked_too(tmp_path: Path, capsys: pytest.CaptureFixtur
     environments.install(lock, target, None)
     assert f"{config} was changed" in capsys.readouterr().err
     (pip,) = target.glob("lib/python3*/site-packages/pip/__init__.py")
-    seals.break_seal(target)
+    integrity.break_seal(target)
     environments.install(lock, target, None)
-    assert seals.differences(target) == [], "one of an earlier release is held to its wheels' records, and sealed"
-    seals.break_seal(target)
+    assert integrity.differences(target) == [], "one of an earlier release is held to its wheels' records, and sealed"
+    integrity.break_seal(target)
     replaced(pip)
     environments.install(lock, target, None)
     assert f"{pip} is not as pip-" in capsys.readouterr().err
