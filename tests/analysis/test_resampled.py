@@ -17,7 +17,7 @@ from tests.runs.runset import DUCKLAKE, INLINED, batched, write_run_set
 
 from tidemark.analysis import resampled
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.pool import FEWEST, spread
+from tidemark.analysis.parallel import FEWEST, spread
 from tidemark.pipeline.build import build_database, build_tables
 from tidemark.runs.runset import RunSet
 from tidemark.studies.streams.quantities import QUANTITIES, WRITE_MEDIAN
@@ -87,7 +87,7 @@ def test_results_keep_their_order_and_little_work_runs_in_process(count: int) ->
 SPREAD = """
 import time
 from tests.analysis.work import say_and_wait, take
-from tidemark.analysis.pool import FEWEST, spread
+from tidemark.analysis.parallel import FEWEST, spread
 with spread(say_and_wait, range(FEWEST), prepare=take, given=(0,), modules=("tidemark.analysis.statistics",)) as found:
     list(found)
 """

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import signal, stats
 
+from tidemark.analysis.aggregation import BetweenRunVariance, mean, pooled_mean
 from tidemark.analysis.blocks import BlockSample, Ranks, block_length, draw_cells
 from tidemark.analysis.statistics import (
+    BootstrapEstimate,
     Estimate,
-    Replicates,
     at_most,
     cliffs_delta,
     counted,
@@ -27,7 +28,6 @@ from tidemark.analysis.statistics import (
     ratio_of_sums,
     theil_sen,
 )
-from tidemark.analysis.units import Effects, mean, typical
 
 Floats = NDArray[np.float64]
 
@@ -154,7 +154,7 @@ def test_cliffs_delta_never_leaves_its_range() -> None:
     assert interval(delta)[0] >= -1.0
 
 
-def runs_of(level: float, spread: float, count: int, rng: np.random.Generator, n: int = 400) -> list[Replicates]:
+def runs_of(level: float, spread: float, count: int, rng: np.random.Generator, n: int = 400) -> list[BootstrapEstimate]:
     """Return the medians of `count` runs that differ by `spread` (standard deviation of the logarithm)."""
     made = []
     for _ in range(count):
@@ -169,8 +169,8 @@ def test_equal_systems_show_no_difference() -> None:
     contained = 0
     for _ in range(40):
         groups = [runs_of(10.0, 0.03, 2, rng) for _ in range(4)]
-        effects = Effects.pooled(groups)
-        a, b = (typical(group, rng, effects) for group in groups[:2])
+        effects = BetweenRunVariance.pooled(groups)
+        a, b = (pooled_mean(group, rng, effects) for group in groups[:2])
         contained += bool(a.ratio(b).estimate("").contains(1.0))
     assert contained >= 35
 
@@ -188,8 +188,8 @@ def test_equal_systems_that_drift_between_repeats_show_no_difference(systems: in
             ("repeats", [[mean(runs, rng) for runs in each] for each in repeats]),
             ("runs", [each[0] for each in repeats]),
         ):
-            effects = Effects.pooled(groups)
-            a, b = (typical(group, rng, effects) for group in groups[:2])
+            effects = BetweenRunVariance.pooled(groups)
+            a, b = (pooled_mean(group, rng, effects) for group in groups[:2])
             contained[unit] += bool(a.ratio(b).estimate("").contains(1.0))
     assert contained["repeats"] >= 53
     assert contained["runs"] < 48, "one series of each does not know of the drift"
@@ -198,18 +198,18 @@ def test_equal_systems_that_drift_between_repeats_show_no_difference(systems: in
 def test_own_repeats_of_a_series_count_once_in_the_pooled_variance() -> None:
     """Two systems with two repeats each give two degrees of freedom, not more."""
     groups = [[known(10.0), known(11.0)], [known(10.0), known(12.0)]]
-    effects = Effects.pooled(groups)
+    effects = BetweenRunVariance.pooled(groups)
     assert effects is not None
     rng = np.random.default_rng(21)
-    a, b = (typical(group, rng, effects) for group in groups)
+    a, b = (pooled_mean(group, rng, effects) for group in groups)
     assert a.degrees == pytest.approx(2.0)
     assert a.ratio(b).degrees == pytest.approx(2.0)
-    assert effects.with_own(Effects.pooled(groups[:1])).variance == pytest.approx(effects.variance)
+    assert effects.with_own(BetweenRunVariance.pooled(groups[:1])).variance == pytest.approx(effects.variance)
 
 
 def test_ratio_and_inverse_ratio_agree() -> None:
     rng = np.random.default_rng(12)
-    a, b = typical(runs_of(20.0, 0.02, 3, rng), rng), typical(runs_of(10.0, 0.02, 3, rng), rng)
+    a, b = pooled_mean(runs_of(20.0, 0.02, 3, rng), rng), pooled_mean(runs_of(10.0, 0.02, 3, rng), rng)
     forth, back = a.ratio(b).estimate(""), b.ratio(a).estimate("")
     assert forth.contains(2.0)
     assert forth.value == pytest.approx(1 / back.value)
@@ -220,8 +220,8 @@ def test_ratio_and_inverse_ratio_agree() -> None:
 def test_an_injected_difference_is_recovered() -> None:
     rng = np.random.default_rng(13)
     groups = [runs_of(10.0, 0.01, 3, rng), runs_of(15.0, 0.01, 3, rng)]
-    effects = Effects.pooled(groups)
-    plain, slowed = (typical(group, rng, effects) for group in groups)
+    effects = BetweenRunVariance.pooled(groups)
+    plain, slowed = (pooled_mean(group, rng, effects) for group in groups)
     difference = slowed.difference(plain).estimate("ms")
     assert difference.contains(5.0)
     assert difference.is_above(3.5)
@@ -230,26 +230,26 @@ def test_an_injected_difference_is_recovered() -> None:
 def test_differing_runs_widen_the_interval_of_a_single_run() -> None:
     rng = np.random.default_rng(14)
     runs = runs_of(10.0, 0.10, 3, rng)
-    one, all_of_them = (interval(each.estimate("")) for each in (runs[0], typical(runs, rng)))
+    one, all_of_them = (interval(each.estimate("")) for each in (runs[0], pooled_mean(runs, rng)))
     assert all_of_them[1] - all_of_them[0] > 2 * (one[1] - one[0])
 
 
 def test_single_run_uses_the_between_run_variance_of_other_systems() -> None:
     rng = np.random.default_rng(15)
-    effects = Effects.pooled([runs_of(10.0, 0.05, 2, rng) for _ in range(6)])
+    effects = BetweenRunVariance.pooled([runs_of(10.0, 0.05, 2, rng) for _ in range(6)])
     run = runs_of(10.0, 0.0, 1, rng)
-    alone, helped = typical(run, rng), typical(run, rng, effects)
+    alone, helped = pooled_mean(run, rng), pooled_mean(run, rng, effects)
     assert alone is run[0]
     low, high = interval(helped.estimate(""))
     assert high / low > 1.1
-    assert Effects.pooled([run]) is None
+    assert BetweenRunVariance.pooled([run]) is None
 
 
 def test_the_typical_run_is_the_geometric_mean() -> None:
     rng = np.random.default_rng(16)
-    assert typical([known(10.0), known(40.0)], rng).value == pytest.approx(20.0)
+    assert pooled_mean([known(10.0), known(40.0)], rng).value == pytest.approx(20.0)
     with pytest.raises(ValueError, match="no runs"):
-        typical([], rng)
+        pooled_mean([], rng)
 
 
 def test_a_value_seen_once_has_no_interval() -> None:
@@ -263,12 +263,12 @@ def test_a_value_seen_once_has_no_interval() -> None:
 def test_a_count_is_its_own_interval_until_runs_differ() -> None:
     rng = np.random.default_rng(18)
     once = counted(50)
-    for same in (once, once.linear(), once.scaled(1.0), mean([once, counted(50)], rng), typical([once], rng)):
+    for same in (once, once.linear(), once.scaled(1.0), mean([once, counted(50)], rng), pooled_mean([once], rng)):
         estimate = same.estimate("requests")
         assert (estimate.value, estimate.low, estimate.high) == (50, 50, 50)
     assert once.difference(counted(8)).estimate("requests").low == 42
     assert once.difference(known(8.0)).estimate("requests").low is None
-    low, high = interval(typical([once, counted(48)], rng).estimate("requests"))
+    low, high = interval(pooled_mean([once, counted(48)], rng).estimate("requests"))
     assert low < 48 and high > 50
 
 
@@ -295,7 +295,7 @@ def test_bounds_of_a_share_hold_in_percent_as_well(log: bool, ends: tuple[float,
     share = 0.6
     spread = generator("a share").normal(0.0, 2.0, 1000)
     centre = math.log(share) if log else share
-    found = Replicates(centre, centre + spread, 20, 2, 1.0, log, (0.5 if log else 0.0, 1.0))
+    found = BootstrapEstimate(centre, centre + spread, 20, 2, 1.0, log, (0.5 if log else 0.0, 1.0))
     for each in (found, found.linear()):
         percent = each.scaled(100).estimate("%")
         assert (percent.value, percent.low, percent.high) == (pytest.approx(60), *map(pytest.approx, ends))

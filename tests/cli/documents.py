@@ -162,7 +162,9 @@ def is_there(path: str, results: Path) -> bool:
 def _drawn() -> set[str]:
     """Return the figures that studies draw, as paths below the results."""
     return {
-        f"figures/{name}/{sketch.name}.svg" for name, study in registry().items() for sketch in study.results.sketches()
+        f"figures/{name}/{figure_spec.name}.svg"
+        for name, study in registry().items()
+        for figure_spec in study.results.figure_specs()
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tidemark.analysis.prose import NOT_SHOWN
+from tidemark.analysis.text_blocks import NOT_SHOWN
 
 from .conftest import MakeSandbox
 from .sandbox import MEASURE_ONLY, Sandbox, finish, wait_for

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.planner.test_prediction import FAR, MANY, PLAIN, measured, with_times
 
-from tidemark.analysis.words import Missing
+from tidemark.analysis.formatting import MissingCell
 from tidemark.planner.accuracy import COLUMNS, PREDICTED, conclusion, line, standings
 from tidemark.planner.cost_model import Age, Cell, Cost, Law
 from tidemark.planner.prediction import Load, answers
@@ -53,7 +53,7 @@ def test_too_few_cells_are_stated_in_every_cell_of_their_row() -> None:
     (alone,) = standings(exact(PLAIN[:2]))
     cells = line(alone)
     assert len(cells) == len(COLUMNS) and cells[-1] == f"NOT PREDICTED: {alone.reason}"
-    assert "too few cells to hold one out" in alone.reason and set(map(type, cells[3:7])) == {Missing}
+    assert "too few cells to hold one out" in alone.reason and set(map(type, cells[3:7])) == {MissingCell}
 
 
 def test_a_reason_that_holds_for_many_is_given_once() -> None:

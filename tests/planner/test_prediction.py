@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tidemark.analysis.quantities import Absent
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.planner.cost_model import Age, Cell, Cost, Law, fit, held_out, relative_error
 from tidemark.planner.prediction import (
     NOT_PREDICTED,
@@ -221,5 +221,5 @@ def test_sufficient_systems_come_first_and_stacks_are_kept_separate() -> None:
 
 
 def test_a_law_needs_two_batch_sizes() -> None:
-    with pytest.raises(Absent, match="two settings"):
+    with pytest.raises(NotAvailable, match="two settings"):
         fit(measured(PLAIN[:1]))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tidemark.analysis.measures import Measures
 from tidemark.pipeline.build import parts
-from tidemark.results.claims.judge import Ledger, judge_all
-from tidemark.results.tables.table import Workshop
+from tidemark.results.claims.judge import ClaimReport, judge_all
+from tidemark.results.tables.table import TableBuilder
 from tidemark.runs.runset import RunSet
 from tidemark.studies.registry import registry
 
@@ -17,12 +17,12 @@ def made(folder: Path, name: str) -> Path:
     return next(iter(folder.rglob(name)), folder / name)
 
 
-def judge(results: Path) -> Ledger:
+def judge(results: Path) -> ClaimReport:
     """Judge every claim of the studies in the run set in `results`."""
     run_set = RunSet.load(results)
     return judge_all(run_set, [(part.results.claims, part.measures) for part in parts(run_set)])
 
 
-def workshop(of: Measures) -> Workshop:
-    """Return a workshop for tables of `of`, with the publications of all studies."""
-    return Workshop(of, tuple(study.results.publication for study in registry().values()))
+def builder(of: Measures) -> TableBuilder:
+    """Return a builder for tables of `of`, with the publications of all studies."""
+    return TableBuilder(of, tuple(study.results.publication for study in registry().values()))

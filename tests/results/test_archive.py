@@ -25,7 +25,7 @@ from tidemark.pipeline.runner import results_folder
 from tidemark.results.archive.pack import METADATA, default_name, digest, write_archive
 from tidemark.results.archive.unpack import unpack_archive
 from tidemark.results.figures import draw as figures
-from tidemark.results.figures.studio import Studio
+from tidemark.results.figures.context import FigureContext
 from tidemark.runs.runset import RunSet
 from tidemark.studies.streams.figures import published as figures_thesis
 from tidemark.studies.streams.quantities import QUANTITIES
@@ -81,9 +81,13 @@ def test_results_are_rebuilt_with_the_same_bytes(archive: Path, results: Path, t
     assert files(rebuilt / "tables") == files(results / "tables")
     assert (rebuilt / "claims.json").read_bytes() == (results / "claims.json").read_bytes()
     for folder, each in (("a", results), ("b", rebuilt)):
-        sketches = [sketch for sketch in figures_thesis.sketches() if sketch.name in ("figure-5.1", "figure-5.4")]
-        studios = {"streams": Studio.of(Measures(RunSet.load(each), QUANTITIES))}
-        figures.draw(studios, [figures.Commission("streams", each) for each in sketches], tmp_path / folder)
+        figure_specs = [
+            figure_spec
+            for figure_spec in figures_thesis.figure_specs()
+            if figure_spec.name in ("figure-5.1", "figure-5.4")
+        ]
+        contexts = {"streams": FigureContext.of(Measures(RunSet.load(each), QUANTITIES))}
+        figures.draw(contexts, [figures.FigureTask("streams", each) for each in figure_specs], tmp_path / folder)
     assert files(tmp_path / "a") == files(tmp_path / "b")
     assert len(files(tmp_path / "a")) == 7
 

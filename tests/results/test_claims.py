@@ -11,8 +11,8 @@ from tests.results.places import judge
 from tests.runs import runset
 from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, INLINED, PYICEBERG, batched, write_run_set
 
+from tidemark.analysis.formatting import estimate_text
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import estimate_text
 from tidemark.errors import AnalysisError, ConfigError
 from tidemark.pipeline.build import build_claims
 from tidemark.pipeline.build import claim as find_row

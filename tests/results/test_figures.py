@@ -20,13 +20,13 @@ from tests.results.places import made
 from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, INLINED, STANDARD, batched, write_run_set
 
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.statistics import Estimate, Replicates
+from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, Estimate
 from tidemark.pipeline.build import build_figures
 from tidemark.results.figures import draw as figures
 from tidemark.results.figures import plots, style
+from tidemark.results.figures.context import FigureContext, FigureSpec, Group, Look
 from tidemark.results.figures.panels import binned, scatter_panels
-from tidemark.results.figures.studio import Group, Look, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
 from tidemark.studies.streams.figures import components as figures_studies
@@ -53,13 +53,17 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def studio(tmp_path_factory: pytest.TempPathFactory) -> Studio:
-    """Return a studio of runs of which nothing has been drawn yet."""
-    return Studio.of(Measures(RunSet.load(write_run_set(tmp_path_factory.mktemp("runs"), window_s=3)), QUANTITIES))
+def context(tmp_path_factory: pytest.TempPathFactory) -> FigureContext:
+    """Return a context of runs of which nothing has been drawn yet."""
+    return FigureContext.of(
+        Measures(RunSet.load(write_run_set(tmp_path_factory.mktemp("runs"), window_s=3)), QUANTITIES)
+    )
 
 
-def draw(studio: Studio, sketches: Iterable[Sketch], folder: Path) -> None:
-    figures.draw({"streams": studio}, [figures.Commission("streams", sketch) for sketch in sketches], folder)
+def draw(context: FigureContext, figure_specs: Iterable[FigureSpec], folder: Path) -> None:
+    figures.draw(
+        {"streams": context}, [figures.FigureTask("streams", figure_spec) for figure_spec in figure_specs], folder
+    )
 
 
 def index(results: Path) -> dict[str, dict[str, Any]]:
@@ -86,12 +90,12 @@ def test_dollar_sign_in_a_title_is_not_parsed_as_math(tmp_path: Path) -> None:
     titles = ("Lake $\\frac{$", "$x_1$ of $10")
     models = [replace(model, title=title) for model, title in zip((DUCKLAKE, INLINED), titles, strict=True)]
     run_set = RunSet.load(write_run_set(tmp_path, models, window_s=2))
-    studio = Studio.of(Measures(run_set, QUANTITIES))
-    sketches = [each for each in figures_beyond.sketches() if each.name == "throughput-single"]
-    draw(studio, sketches, tmp_path / "figures")
+    context = FigureContext.of(Measures(run_set, QUANTITIES))
+    figure_specs = [each for each in figures_beyond.figure_specs() if each.name == "throughput-single"]
+    draw(context, figure_specs, tmp_path / "figures")
     assert sorted(path.suffix for path in (tmp_path / "figures").rglob("throughput*")) == [".pdf", ".png", ".svg"]
     with style.applied():
-        figure = sketches[0].draw(studio).frame.figure
+        figure = figure_specs[0].draw(context).frame.figure
         figure.canvas.draw()
     drawn = [text for text in figure.findobj(Text) if "$" in text.get_text()]
     assert {title for title in titles if any(title in text.get_text() for text in drawn)} == set(titles)
@@ -116,8 +120,8 @@ def test_a_synthetic_dataset_is_named_in_every_picture(drawn: Path) -> None:
 
 def test_real_dataset_is_not_called_synthetic(tmp_path: Path) -> None:
     results = write_run_set(tmp_path, [DUCKLAKE], window_s=2, synthetic=False)
-    studio = Studio.of(Measures(RunSet.load(results), QUANTITIES))
-    draw(studio, list(figures_thesis.sketches())[:1], tmp_path / "out")
+    context = FigureContext.of(Measures(RunSet.load(results), QUANTITIES))
+    draw(context, list(figures_thesis.figure_specs())[:1], tmp_path / "out")
     picture = made(tmp_path / "out", "figure-5.1.svg").read_text()
     assert "SYNTHETIC" not in picture
     assert "sha256 abababab" in picture
@@ -125,10 +129,10 @@ def test_real_dataset_is_not_called_synthetic(tmp_path: Path) -> None:
 
 def test_the_same_runs_give_the_same_bytes(drawn: Path, tmp_path: Path) -> None:
     """One figure of each kind is drawn again alone: neither the clock nor the drawing order affects a figure."""
-    studio = Studio.of(Measures(RunSet.load(drawn), QUANTITIES))
+    context = FigureContext.of(Measures(RunSet.load(drawn), QUANTITIES))
     kinds = ("figure-5.3", "figure-5.10", "figure-A.12", "batch-size")
-    every = [*figures_studies.sketches(), *figures_thesis.sketches()]
-    draw(studio, [sketch for sketch in reversed(every) if sketch.name in kinds], tmp_path)
+    every = [*figures_studies.figure_specs(), *figures_thesis.figure_specs()]
+    draw(context, [figure_spec for figure_spec in reversed(every) if figure_spec.name in kinds], tmp_path)
     names = sorted(path.name for path in tmp_path.rglob("*.*") if path.suffix != ".json")
     assert len(names) == 3 * len(kinds)
     for name in names:
@@ -137,9 +141,9 @@ def test_the_same_runs_give_the_same_bytes(drawn: Path, tmp_path: Path) -> None:
 
 def test_a_run_that_was_not_proved_cold_is_not_called_cold(tmp_path: Path) -> None:
     models = [replace(DUCKLAKE, cold_verdict="lukewarm"), ICEBERG_DUCKDB, replace(INLINED, opening_verdict="cold")]
-    studio = Studio.of(Measures(RunSet.load(write_run_set(tmp_path, models, window_s=2)), QUANTITIES))
+    context = FigureContext.of(Measures(RunSet.load(write_run_set(tmp_path, models, window_s=2)), QUANTITIES))
     wanted = ("figure-5.1", "figure-A.5", "figure-5.3")
-    draw(studio, [s for s in figures_thesis.sketches() if s.name in wanted], tmp_path / "out")
+    draw(context, [s for s in figures_thesis.figure_specs() if s.name in wanted], tmp_path / "out")
     pictures = {name: made(tmp_path / "out", f"{name}.svg").read_text() for name in wanted}
     called = re.findall(r"run 0: ([a-z ]+?) -->", pictures["figure-5.1"])
     assert sorted(word.strip() for word in set(called)) == ["cold", "cold start", "first run"]
@@ -150,12 +154,12 @@ def test_a_run_that_was_not_proved_cold_is_not_called_cold(tmp_path: Path) -> No
 
 def test_run_missing_from_the_protocol_is_reported(tmp_path: Path) -> None:
     results = write_run_set(tmp_path, [replace(DUCKLAKE, factors=(1.0, 1.0), merge_s=None)], window_s=2)
-    studio = Studio.of(Measures(RunSet.load(results), QUANTITIES))
+    context = FigureContext.of(Measures(RunSet.load(results), QUANTITIES))
     wanted = ("figure-4.2", "figure-5.3", "figure-A.2", "figure-A.11")
-    every = [*figures_studies.sketches(), *figures_thesis.sketches()]
+    every = [*figures_studies.figure_specs(), *figures_thesis.figure_specs()]
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "figure-9.9.svg").write_text("of an earlier configuration")
-    draw(studio, [sketch for sketch in every if sketch.name in wanted], tmp_path / "out")
+    draw(context, [figure_spec for figure_spec in every if figure_spec.name in wanted], tmp_path / "out")
     entries = {e["name"]: e for e in json.loads((tmp_path / "out" / "index.json").read_text())["figures"]}
     assert entries["figure-5.3"]["reason"] is None
     assert "no system has a run 2" in entries["figure-A.2"]["reason"]
@@ -167,11 +171,11 @@ def test_run_missing_from_the_protocol_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_figure_is_as_wide_as_a_column_or_a_page(drawn: Path) -> None:
-    studio = Studio.of(Measures(RunSet.load(drawn), QUANTITIES))
+    context = FigureContext.of(Measures(RunSet.load(drawn), QUANTITIES))
     widths = set()
     with style.applied():
-        for sketch in [*figures_studies.sketches(), *figures_thesis.sketches()][:8]:
-            widths.add(sketch.draw(studio).frame.figure.get_figwidth())
+        for figure_spec in [*figures_studies.figure_specs(), *figures_thesis.figure_specs()][:8]:
+            widths.add(figure_spec.draw(context).frame.figure.get_figwidth())
     assert widths == {style.COLUMN, style.PAGE}
 
 
@@ -251,30 +255,30 @@ def marks(axes: Axes) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for each in found for x, y in each]
 
 
-def test_each_point_is_the_event_count_of_a_run_in_its_systems_row(studio: Studio) -> None:
+def test_each_point_is_the_event_count_of_a_run_in_its_systems_row(context: FigureContext) -> None:
     with style.applied():
-        axes = figures_thesis.totals(studio, "single").frame.figure.axes[0]
-    runs = [(run.manifest.events, row) for row, each in enumerate(studio.series("single")) for run in each.runs]
+        axes = figures_thesis.totals(context, "single").frame.figure.axes[0]
+    runs = [(run.manifest.events, row) for row, each in enumerate(context.series("single")) for run in each.runs]
     assert len(runs) == 12
     assert sorted((row, x) for x, row in [(x, round(y)) for x, y in marks(axes)]) == sorted((row, x) for x, row in runs)
     faces = [tuple(face[:3]) for each in axes.collections for face in each.get_facecolor()]
-    assert faces.count((1, 1, 1)) == sum(run.cold for each in studio.series("single") for run in each.runs) == 4
+    assert faces.count((1, 1, 1)) == sum(run.cold for each in context.series("single") for run in each.runs) == 4
 
 
-def test_dot_is_at_its_estimate_and_not_at_an_interval_bound(studio: Studio) -> None:
-    one, other = studio.series("single")[:2]
+def test_dot_is_at_its_estimate_and_not_at_an_interval_bound(context: FigureContext) -> None:
+    one, other = context.series("single")[:2]
     rows: list[tuple[str, list[plots.Point]]] = [
         (one.title, [(Estimate(5.0, 4.0, 9.0, 3, "s"), one, True), (Estimate(6.0, None, None, 3, "s"), one, False)]),
         (other.title, [(Estimate(2.0, 2.5, 3.0, 3, "s"), other, True), ("why not", other, False)]),
     ]
     with style.applied():
-        axes = plots.dots(studio, rows, "time").figure.axes[0]
-    dots = [line for line in axes.lines if line.get_marker() in studio.look.shapes.values()]
+        axes = plots.dots(context, rows, "time").figure.axes[0]
+    dots = [line for line in axes.lines if line.get_marker() in context.look.shapes.values()]
     found = [(x, round(y)) for line in dots for x, y in line.get_xydata()]
     assert sorted(found) == [(2.0, 1), (5.0, 0), (6.0, 0)]
     bars = [part for each in axes.collections if isinstance(each, LineCollection) for part in each.get_segments()]
     assert sorted([part[0][0], part[1][0]] for part in bars if len(part) == 2) == [[2.0, 3.0], [4.0, 9.0]]
-    assert {line.get_marker() for line in dots} == {studio.look.shapes[one.title], studio.look.shapes[other.title]}
+    assert {line.get_marker() for line in dots} == {context.look.shapes[one.title], context.look.shapes[other.title]}
     assert "missing: why not" in [text.get_text() for text in axes.texts]
 
 
@@ -315,20 +319,20 @@ def test_a_study_of_threads_names_the_threads(drawn: Path) -> None:
 
 
 def test_sketch_names_are_unique() -> None:
-    every: list[Sketch] = [*figures_studies.sketches(), *figures_thesis.sketches()]
-    assert len({sketch.name for sketch in every}) == len(every) == 3 + 32
+    every: list[FigureSpec] = [*figures_studies.figure_specs(), *figures_thesis.figure_specs()]
+    assert len({figure_spec.name for figure_spec in every}) == len(every) == 3 + 32
 
 
 def test_text_in_figures_has_the_papers_font_and_a_readable_size(drawn: Path) -> None:
-    studio = Studio.of(Measures(RunSet.load(drawn), QUANTITIES))
-    every = [*figures_studies.sketches(), *figures_thesis.sketches(), *figures_beyond.sketches()]
+    context = FigureContext.of(Measures(RunSet.load(drawn), QUANTITIES))
+    every = [*figures_studies.figure_specs(), *figures_thesis.figure_specs(), *figures_beyond.figure_specs()]
     kinds = {"figure-4.1", "figure-4.2", "batch-size", "latency-single", "footprint-batch", "time-budget"}
     kinds |= {f"figure-5.{number}" for number in range(1, 7)} | {"cold-effect", "throughput-single"}
     with style.applied():
-        for sketch in (each for each in every if each.name in kinds):
-            words = [each for each in sketch.draw(studio).frame.figure.findobj(Text) if each.get_text().strip()]
-            assert min(word.get_fontsize() for word in words) >= 7, sketch.name
-            assert {word.get_fontfamily()[0] for word in words} == {style.SERIF}, sketch.name
+        for figure_spec in (each for each in every if each.name in kinds):
+            words = [each for each in figure_spec.draw(context).frame.figure.findobj(Text) if each.get_text().strip()]
+            assert min(word.get_fontsize() for word in words) >= 7, figure_spec.name
+            assert {word.get_fontfamily()[0] for word in words} == {style.SERIF}, figure_spec.name
         assert Path(font_manager.findfont(style.SERIF, fallback_to_default=False)).parent == style.FONTS
 
 
@@ -343,16 +347,18 @@ def test_logarithmic_axis_has_two_to_six_labels(low: float, high: float) -> None
     assert 2 <= len(shown) <= 6, shown
 
 
-def too_few(_run: Run) -> Replicates:
-    raise Absent("needs 20 commits, the run has 18")
+def too_few(_run: Run) -> BootstrapEstimate:
+    raise NotAvailable("needs 20 commits, the run has 18")
 
 
 @pytest.mark.parametrize("trend", [GROWTH, replace(GROWTH, how=too_few)])
-def test_longest_title_and_trend_fit_above_their_panel(measures: Measures, trend: Quantity) -> None:
+def test_longest_title_and_trend_fit_above_their_panel(measures: Measures, trend: Metric) -> None:
     titles = ("DuckLake", "DuckLake + inlining", "DuckLake + inlining (PostgreSQL)")
     groups = [Group(title, "#0072B2", np.arange(1.0, 30), np.arange(29.0), title) for title in titles]
     runs = dict.fromkeys(titles, next(run for run in measures.run_set.runs if not run.cold))
-    figure = scatter_panels(Studio.of(Measures(measures.run_set, QUANTITIES)), groups, runs, "write", trend)[0].figure
+    figure = scatter_panels(FigureContext.of(Measures(measures.run_set, QUANTITIES)), groups, runs, "write", trend)[
+        0
+    ].figure
     figure.canvas.draw()
     found = [text for text in figure.findobj(Text) if text.get_text() in titles or text.get_text().startswith("growth")]
     assert len(found) == 2 * len(titles)

@@ -10,8 +10,8 @@ import pytest
 from tests.runs.runset import DELTA, DUCKLAKE, ICEBERG_DUCKDB, INLINED, NULL, PYICEBERG, Model, batched, write_run_set
 
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.statistics import Replicates
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.pipeline.build import build_claims, build_report
 from tidemark.results.report.answer import answers, in_lines
 from tidemark.results.report.answer_file import NAME
@@ -45,14 +45,14 @@ def made(root: Path, models: list[Model], **more: object) -> list[Group]:
     return groups(Measures(run_set, QUANTITIES), QUESTIONS)
 
 
-def answer(group: Group, system: str, key: str) -> Replicates | Absent:
+def answer(group: Group, system: str, key: str) -> BootstrapEstimate | NotAvailable:
     row = next(row for row in group.rows if row.asked.system == system)
     return row.answers[KEYS.index(key)]
 
 
 def value(group: Group, system: str, key: str) -> float:
     found = answer(group, system, key)
-    assert isinstance(found, Replicates), found
+    assert isinstance(found, BootstrapEstimate), found
     return found.value
 
 
@@ -79,7 +79,7 @@ def test_planted_values_are_found(measured: Group) -> None:
     assert value(measured, "ducklake", "files-single") == pytest.approx(1e6), "a file an event"
     assert value(measured, "ducklake", "cold-start-single") == pytest.approx(15.0, rel=0.01), "three writes"
     assert value(measured, "ducklake-inlined", "tidying-single") > 0
-    assert isinstance(answer(measured, "iceberg-pyiceberg", "tidying-single"), Absent)
+    assert isinstance(answer(measured, "iceberg-pyiceberg", "tidying-single"), NotAvailable)
     assert value(measured, "iceberg-pyiceberg", "slower-1000-single") > 5
 
 
@@ -169,7 +169,7 @@ def test_ten_thousand_commits_are_measured_and_not_extrapolated(tmp_path: Path) 
     growing = replace(FAST, median_ms=0.5, slope_ms=0.05, outliers=0.0, poll_ms=0.01, factors=(1.0, 1.0))
     (group,) = made(tmp_path, [growing], window_s=10.0)
     found = answer(group, "ducklake", "slower-10000-single")
-    assert isinstance(found, Replicates), found
+    assert isinstance(found, BootstrapEstimate), found
     estimate = found.estimate("%")
     assert estimate.value == pytest.approx(100 * (0.9875 / 0.5125 - 1), rel=0.1)
     assert estimate.low is not None and estimate.low > 0
@@ -191,7 +191,7 @@ def test_line_over_batch_sizes_gives_cost_per_commit_and_per_row(tmp_path: Path)
     (group,) = made(tmp_path, models, window_s=3.0, config=SWEEP)
     for key, planted in (("fixed", 8.0), ("row", 4.0)):
         found = answer(group, "ducklake", key)
-        assert isinstance(found, Replicates), found
+        assert isinstance(found, BootstrapEstimate), found
         estimate = found.estimate("")
         assert estimate.value == pytest.approx(planted, rel=0.05)
         assert estimate.low is not None and estimate.high is not None and estimate.low < planted < estimate.high
@@ -236,4 +236,4 @@ def test_run_that_lost_acknowledged_rows_is_no_success(tmp_path: Path) -> None:
 
 
 def test_stream_process_groups_match_the_workload() -> None:
-    assert set(STREAM_GROUPS) == set(Streams.apart)
+    assert set(STREAM_GROUPS) == set(Streams.excluded_groups)

@@ -12,9 +12,9 @@ import pytest
 import typst
 from tests.runs.runset import DELTA, DUCKLAKE, ICEBERG_DUCKDB, INLINED, NULL, PYICEBERG, batched, write_run_set
 
+from tidemark.analysis.formatting import against, listed
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import against, listed
 from tidemark.errors import AnalysisError
 from tidemark.paths import REPOSITORY
 from tidemark.pipeline.build import build_claims, build_paper, build_tables

@@ -20,9 +20,9 @@ from tests.results.typed import typed_value
 
 from tidemark.errors import AnalysisError
 from tidemark.pipeline.build import books
-from tidemark.results.claims.claims import NOT_TESTABLE, QUOTATION, Claim, ClaimBook, Published, load_claims
+from tidemark.results.claims.claims import NOT_TESTABLE, QUOTATION, Claim, ClaimSet, Published, load_claims
 from tidemark.results.reference.content import folders, read_references
-from tidemark.runs.coding.fields import Fields
+from tidemark.runs.coding.json_reader import Fields
 from tidemark.studies.catalogs import published as catalogs
 from tidemark.studies.deltars import published as deltars
 from tidemark.studies.lhbench import published as lhbench
@@ -34,9 +34,9 @@ TYPED = {"streams": 29, "deltars": 30, "catalogs": 53, "ingest": 26, "lhbench": 
 SEEDS = "TIDEMARK_TEST_SEEDS"
 # A phrase that identifies each publication's text in the folder, whatever its file name.
 TITLES = {
-    "streams": "Evaluating Data Stream Write Performance in SqlEngineTable Systems",
+    "streams": "Evaluating Data Stream Write Performance in Lakehouse Systems",
     "deltars": "Reducing read and write latency using Rust in an offline feature store",
-    "lhbench": "Analyzing and Comparing SqlEngineTable Storage Systems",
+    "lhbench": "Analyzing and Comparing Lakehouse Storage Systems",
     "ingest": "kyma_ingest_core::StagingBuffer",
     "catalogs": "The implementation with the new persistence layer and MongoDB",
 }
@@ -44,7 +44,7 @@ OF_PICTURES = {"Rows Updated"}  # printed in a figure, which the text lacks
 WORDS = {"zero": 0, "one": 1, "an": 1, "four": 4, "ten": 10}
 
 
-def written(book: ClaimBook) -> dict[str, dict[str, Any]]:
+def written(book: ClaimSet) -> dict[str, dict[str, Any]]:
     """Return the claims of a file by id, with their numbers as they are spelt there."""
     return {item["id"]: item for item in yaml.load(book.path.read_text(), yaml.BaseLoader)}
 
@@ -55,7 +55,7 @@ def rounds_to(number: float, spelt: str) -> bool:
     return abs(number - float(spelt)) <= 0.5 * 10**-decimals + 1e-9
 
 
-def wrong_values(book: ClaimBook) -> tuple[int, list[str]]:
+def wrong_values(book: ClaimSet) -> tuple[int, list[str]]:
     """Return how many values the typed numbers give, and a message for each value that differs from them."""
     spelt, checked, wrong = written(book), 0, []
     for claim in load_claims(book):
@@ -238,7 +238,7 @@ def seeds(texts: dict[str, str]) -> dict[str, str]:
     return {study: plain(text) for study, text in texts.items()}
 
 
-def quoted(book: ClaimBook) -> Iterator[tuple[Claim, str, str]]:
+def quoted(book: ClaimSet) -> Iterator[tuple[Claim, str, str]]:
     """Yield each quotation of a study's claims as (claim, study of the quoted publication, quotation)."""
     for claim in load_claims(book):
         of = "streams" if claim.published.place.startswith("thesis") else book.study

@@ -12,15 +12,15 @@ from types import SimpleNamespace
 import duckdb
 import numpy as np
 import pytest
-from tests.results.places import workshop
+from tests.results.places import builder
 from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, INLINED, NULL, Model, write_run_set
 
-from tidemark.analysis import units
+from tidemark.analysis import aggregation
 from tidemark.analysis.blocks import BlockSample, Numbers
 from tidemark.analysis.measures import Measures
 from tidemark.pipeline.build import all_claims, build_database
 from tidemark.results.claims.retest import retest
-from tidemark.results.paper.setting import setting
+from tidemark.results.paper.method_text import setting
 from tidemark.results.tables import setup as tables_setup
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.streams.quantities import QUANTITIES, WRITE_MEDIAN
@@ -108,7 +108,7 @@ def test_each_run_is_prepared_once_for_all_pairs(results: Path, monkeypatch: pyt
         prepared.append(len(samples))
         return BlockSample.prepare(samples, rng)
 
-    monkeypatch.setattr(units, "BlockSample", SimpleNamespace(prepare=counted))
+    monkeypatch.setattr(aggregation, "BlockSample", SimpleNamespace(prepare=counted))
     fresh = Measures(RunSet.load(results), QUANTITIES)
     all_series = fresh.run_set.select(mode="single", harness=False)
     pairs = {(a.id, b.id): fresh.dominance("write_ns", a, b) for a, b in combinations(all_series, 2)}
@@ -120,7 +120,7 @@ def test_each_run_is_prepared_once_for_all_pairs(results: Path, monkeypatch: pyt
 
 
 def test_tables_name_the_repeat_of_each_run(measures: Measures) -> None:
-    bench = workshop(measures)
+    bench = builder(measures)
     tables = {
         table.name: table for module in (tables_beyond, tables_setup, tables_thesis) for table in module.build(bench)
     }
@@ -148,7 +148,7 @@ def test_paper_states_what_intervals_cover(measures: Measures, tmp_path: Path) -
 
 def test_ratio_table_states_whether_intervals_cover_between_series_variance(measures: Measures, tmp_path: Path) -> None:
     def notes(of: Measures) -> str:
-        return " ".join(next(table for table in tables_beyond.build(workshop(of)) if table.name == "ratios").notes)
+        return " ".join(next(table for table in tables_beyond.build(builder(of)) if table.name == "ratios").notes)
 
     once = RunSet.load(write_run_set(tmp_path, (DUCKLAKE, INLINED), window_s=2.0))
     assert "Intervals cover the variance between repeats of a series" in notes(measures)

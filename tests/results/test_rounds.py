@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.results.compared import both
-from tests.results.places import judge, workshop
+from tests.results.places import builder, judge
 from tests.runs.runset import DUCKLAKE, INLINED, Model, write_run_set
 
 from tidemark.analysis.measures import Measures
@@ -22,8 +22,8 @@ from tidemark.results.archive.pack import METADATA, write_archive
 from tidemark.results.archive.unpack import unpack_archive
 from tidemark.results.claims.export import to_markdown
 from tidemark.results.claims.retest import retest
-from tidemark.results.figures.studio import Studio
-from tidemark.results.paper.setting import setting
+from tidemark.results.figures.context import FigureContext
+from tidemark.results.paper.method_text import setting
 from tidemark.results.report.answer_file import read_answer, write_answer
 from tidemark.results.tables import setup
 from tidemark.runs.plan import PlanFile, Round
@@ -115,13 +115,13 @@ def places(results: Path) -> dict[str, str]:
     """Return the notes or the opening text of each kind of result, by name."""
     run_set = RunSet.load(results)
     measures = Measures(run_set, QUANTITIES)
-    studio = Studio.of(measures)
+    context = FigureContext.of(measures)
     build_tables(results)
     build_claims(results)
     build_report(results)
-    found = {table.name: " ".join(table.notes) for table in setup.build(workshop(measures))}
-    found |= {table.name: " ".join(table.notes) for table in performance.build(workshop(measures))}
-    found["figure"] = " ".join(studio.placeholder("A figure", "of the test").notes)
+    found = {table.name: " ".join(table.notes) for table in setup.build(builder(measures))}
+    found |= {table.name: " ".join(table.notes) for table in performance.build(builder(measures))}
+    found["figure"] = " ".join(context.placeholder("A figure", "of the test").notes)
     found["paper"] = setting(run_set)["mixture"]
     page = (results / "report.html").read_text()
     found["report"] = page.partition('"read_first":')[2].partition("]")[0]

@@ -14,7 +14,7 @@ from tests.results.page_data import data_of
 from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, INLINED, NULL, PYICEBERG, batched, write_run_set
 
 from tidemark.paths import REPOSITORY
-from tidemark.results.paper.sheets import without_runs
+from tidemark.results.paper.paper_tables import without_runs
 from tidemark.results.report import page as report
 from tidemark.results.report.page import OVER_TIME, STEPS, thin
 

@@ -16,8 +16,8 @@ import pytest
 from tests.results.places import made
 from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, INLINED, STANDARD, batched, write_run_set
 
+from tidemark.analysis.formatting import MissingCell, number, shown
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import Missing, number, shown
 from tidemark.errors import AnalysisError
 from tidemark.pipeline.build import build_tables
 from tidemark.results.tables.setup import same_version
@@ -227,7 +227,7 @@ def test_versions_are_compared_as_releases(locked: str, asked: str, same: bool) 
         (Estimate(9.8887, 9.61, 10.234, 5, "ms"), "9.889 [9.610, 10.234]"),
         (Estimate(0.0, -0.5, 0.5, 5, "ms"), "0 [-0.5000, 0.5000]"),
         (Estimate(123456.7, None, None, 1, "ms"), "123,500"),
-        (Missing("the disk is full"), "missing: the disk is full"),
+        (MissingCell("the disk is full"), "missing: the disk is full"),
         (None, ""),
         (4181444, "4,181,444"),
         ("words", "words"),
@@ -249,12 +249,12 @@ def test_numbers_keep_their_significant_digits() -> None:
 
 
 def test_pipe_in_a_reason_does_not_break_the_markdown() -> None:
-    table = Table("t", "T", (Column("a", "A"),), ((Missing("x | y\nz"),),), (), "d")
+    table = Table("t", "T", (Column("a", "A"),), ((MissingCell("x | y\nz"),),), (), "d")
     assert r"| missing: x \| y z |" in table.markdown()
 
 
 def test_html_is_escaped_in_markdown() -> None:
     odd = "<script>x</script> <!-- <img src=x> 1 < 2 <3"
-    text = Table("t", "T", (Column("a", "A"),), ((odd,), (Missing(odd),)), (odd,), odd, (odd,)).markdown()
+    text = Table("t", "T", (Column("a", "A"),), ((odd,), (MissingCell(odd),)), (odd,), odd, (odd,)).markdown()
     assert text.count("&lt;script>x&lt;/script> &lt;!-- &lt;img src=x> 1 < 2 <3") == 5
     assert not re.search(r"<[A-Za-z/!?]", text)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.statistics import Replicates, known
+from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, known
 from tidemark.results.claims.claims import Claim
 from tidemark.studies.catalogs import published as catalogs
 from tidemark.studies.catalogs.settings import USERS
@@ -38,38 +38,38 @@ SEQUENTIAL_LAYER, CONCURRENT_LAYER = catalogs.RELATIONAL, catalogs.DOCUMENT  # t
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """Evidence for the measure of one claim from typed numbers; numbers that were never typed raise Absent."""
+    """Evidence for the measure of one claim from typed numbers; numbers that were never typed raise NotAvailable."""
 
     claim: Claim
     find: Callable[[Claim, str, str, str], float]
 
-    def hot(self, quantity: Quantity, system: str, mode: str) -> Replicates:
+    def hot(self, quantity: Metric, system: str, mode: str) -> BootstrapEstimate:
         try:
             found = self.find(self.claim, quantity.name, system, mode)
         except (KeyError, TypeError):
-            raise Absent(f"{quantity.name} of {system} in {mode} is not typed") from None
+            raise NotAvailable(f"{quantity.name} of {system} in {mode} is not typed") from None
         return known(found, log=found > 0)
 
     value = hot  # of a part of LHBench
 
-    def at_files(self, quantity: Quantity, system: str, files: int) -> Replicates:
+    def at_files(self, quantity: Metric, system: str, files: int) -> BootstrapEstimate:
         return self.hot(quantity, system, str(files))
 
-    def along_files(self, quantity: Quantity, system: str) -> list[tuple[float, Replicates]]:
+    def along_files(self, quantity: Metric, system: str) -> list[tuple[float, BootstrapEstimate]]:
         axis = sorted({each.x for each in lhbench.numbers() if each.figure == 4 and each.x is not None})
         return [(files, self.at_files(quantity, system, files)) for files in axis if self._has(quantity, system, files)]
 
-    def _has(self, quantity: Quantity, system: str, files: int) -> bool:
+    def _has(self, quantity: Metric, system: str, files: int) -> bool:
         try:
             return bool(self.at_files(quantity, system, files))
-        except Absent:
+        except NotAvailable:
             return False
 
-    def merge(self, _system: str, _mode: str, _like: str) -> Replicates:
+    def merge(self, _system: str, _mode: str, _like: str) -> BootstrapEstimate:
         return known(streams.MERGE_S / streams.EVENTS_OF_MERGE * 1e6)
 
     def __getattr__(self, name: str) -> object:
-        raise Absent(f"no {name} is typed")
+        raise NotAvailable(f"no {name} is typed")
 
 
 def of_streams(_claim: Claim, quantity: str, system: str, mode: str) -> float:
@@ -156,5 +156,5 @@ def typed_value(study: str, claim: Claim) -> float | None:
         if claim.measure.name == "beside":
             return evidence.hot(given["quantity"], given["system"], given["mode"]).value
         return claim.measure(evidence)[0].value  # type: ignore[arg-type]  # used in place of runs
-    except Absent:
+    except NotAvailable:
         return None

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 from tests.results.compared import both
-from tests.results.places import workshop
+from tests.results.places import builder
 from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, INLINED, PYICEBERG, SYNC_BYTES, Model, write_run_set
 
+from tidemark.analysis.formatting import MissingCell
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.words import Missing
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.pipeline.build import all_claims
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import unpack_archive
 from tidemark.results.claims.claims import NOT_TESTABLE
 from tidemark.results.claims.judge import judged
-from tidemark.results.paper.setting import setting
+from tidemark.results.paper.method_text import setting
 from tidemark.results.report.data import report_data
 from tidemark.results.report.summary_table import Subject
 from tidemark.results.tables import proofs as tables_proofs
@@ -52,7 +52,7 @@ def loaded(root: Path, *models: Model, **more: Any) -> Measures:
 
 
 def tables(measures: Measures, chapter: Any) -> dict[str, Table]:
-    return {table.name: table for table in chapter.build(workshop(measures))}
+    return {table.name: table for table in chapter.build(builder(measures))}
 
 
 def cells(table: Table, **wanted: object) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def test_stream_bytes_are_not_charged_to_the_system(tmp_path: Path) -> None:
     assert found[0] == found[1]
     # Bytes per second cannot be split by process, so they are not attributed to the system.
     assert plain.of_run(DISK_MEDIAN, run).value > 0
-    with pytest.raises(Absent, match="the stream wrote 700,000,000"):
+    with pytest.raises(NotAvailable, match="the stream wrote 700,000,000"):
         logged.of_run(DISK_MEDIAN, other)
     assert other.seconds().disk_bytes_per_s is None
     row = cells(tables(logged, tables_storage)["disk"], run=1)
@@ -110,7 +110,7 @@ def test_charged_bytes_are_never_negative(tmp_path: Path) -> None:
 
 def test_dirty_bytes_at_window_open_invalidate_write_amplification(tmp_path: Path) -> None:
     measures = loaded(tmp_path, replace(DUCKLAKE, left_bytes=400_000_000))
-    with pytest.raises(Absent, match="399,800,000 bytes from before the window"):
+    with pytest.raises(NotAvailable, match="399,800,000 bytes from before the window"):
         measures.hot(WRITE_AMPLIFICATION, measures.run_set.series[0])
     assert cells(tables(measures, tables_storage)["disk"], run=1)["left"] == 400.0
 
@@ -119,14 +119,14 @@ def test_version_1_is_read_and_gives_no_disk_quantity(tmp_path: Path) -> None:
     measures = loaded(tmp_path, DUCKLAKE, PYICEBERG, version=1)
     series = measures.run_set.series[0]
     for metric in (WRITE_AMPLIFICATION, DISK_MEDIAN, DISK_IQR):
-        with pytest.raises(Absent, match="version 1 charge the system with the stream's log"):
+        with pytest.raises(NotAvailable, match="version 1 charge the system with the stream's log"):
             measures.hot(metric, series)
     assert measures.hot(WRITE_MEDIAN, series).value == pytest.approx(10.0, rel=0.1)
-    with pytest.raises(Absent, match="version 1"):
+    with pytest.raises(NotAvailable, match="version 1"):
         measures.cold_start(FIRST_WRITE, series)
     assert [run.state for run in series.runs] == ["cold start", "hot", "hot"]
-    assert isinstance(cells(tables(measures, tables_storage)["disk"], run=1)["charged"], Missing)
-    assert isinstance(cells(tables(measures, tables_storage)["footprint"])["write_amplification"], Missing)
+    assert isinstance(cells(tables(measures, tables_storage)["disk"], run=1)["charged"], MissingCell)
+    assert isinstance(cells(tables(measures, tables_storage)["footprint"])["write_amplification"], MissingCell)
     assert "version 1" in " ".join(first_read(measures))
     assert "version 1" in tables(measures, tables_proofs)["attempts"].notes[-1]
 

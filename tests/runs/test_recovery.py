@@ -19,8 +19,8 @@ from tests.runs.runset import (
     write_run_set,
 )
 
-from tidemark.analysis.measures import Absent, Measures
-from tidemark.analysis.quantities import Quantity
+from tidemark.analysis.measures import Measures, NotAvailable
+from tidemark.analysis.metrics import Metric
 from tidemark.analysis.statistics import Estimate
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.streams.quantities import (
@@ -44,7 +44,7 @@ def series(measures: Measures, system: str, mode: str = "single") -> Series:
     return found
 
 
-def hot(measures: Measures, quantity: Quantity, system: str, mode: str = "single") -> Estimate:
+def hot(measures: Measures, quantity: Metric, system: str, mode: str = "single") -> Estimate:
     return measures.hot(quantity, series(measures, system, mode)).estimate("")
 
 
@@ -82,9 +82,9 @@ def test_ratios_are_found(measures: Measures) -> None:
 
 
 def test_a_series_without_runs_gives_its_reason(measures: Measures) -> None:
-    with pytest.raises(Absent, match="Airport_fee"):
+    with pytest.raises(NotAvailable, match="Airport_fee"):
         measures.hot(WRITE_MEDIAN, series(measures, "delta-rs"))
-    with pytest.raises(Absent, match="no such series"):
+    with pytest.raises(NotAvailable, match="no such series"):
         measures.hot(WRITE_MEDIAN, measures.run_set.find("nobody", "single"))
 
 
@@ -108,7 +108,7 @@ def test_system_is_charged_with_window_and_sync_but_not_with_the_stream(measures
 
 
 def test_a_tail_needs_enough_operations(measures: Measures) -> None:
-    with pytest.raises(Absent, match="needs 1,000 operations"):
+    with pytest.raises(NotAvailable, match="needs 1,000 operations"):
         measures.of_run(WRITE_P999, series(measures, "iceberg-pyiceberg").runs[1])
     assert measures.of_run(WRITE_MAX, series(measures, "ducklake").runs[1]).estimate("ms").low is None
 
@@ -171,7 +171,7 @@ def test_one_hot_run_is_enough_for_an_interval(tmp_path: Path) -> None:
     cold_only = Measures(
         RunSet.load(write_run_set(tmp_path / "cold", [replace(DUCKLAKE, factors=(1.0,))], window_s=3)), QUANTITIES
     )
-    with pytest.raises(Absent, match="no run 1"):
+    with pytest.raises(NotAvailable, match="no run 1"):
         hot(cold_only, WRITE_MEDIAN, "ducklake")
 
 

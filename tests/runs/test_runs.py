@@ -15,7 +15,7 @@ import pytest
 from tests.runs.runset import DUCKLAKE, NULL, Model, write_run_set
 
 from tidemark.errors import AnalysisError
-from tidemark.runs.coding.shapes import written
+from tidemark.runs.coding.serde import written
 from tidemark.runs.manifest import Manifest
 from tidemark.runs.outcome import Outcome
 from tidemark.runs.plan import PlanFile

@@ -16,7 +16,7 @@ from tests.runs.runset import DUCKLAKE, PYICEBERG, write_run_set
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.statistics import Estimate
 from tidemark.results.figures import style
-from tidemark.results.figures.studio import Drawn, Studio
+from tidemark.results.figures.context import DrawnFigure, FigureContext
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
 from tidemark.studies.deltars import figures as deltars
@@ -34,14 +34,14 @@ type Values = dict[tuple[str, str], float]  # by title and mode
 
 
 @pytest.fixture(scope="module")
-def studio(tmp_path_factory: pytest.TempPathFactory) -> Studio:
+def context(tmp_path_factory: pytest.TempPathFactory) -> FigureContext:
     results = write_run_set(tmp_path_factory.mktemp("runs"), [DUCKLAKE, PYICEBERG], window_s=2)
-    return Studio.of(Measures(RunSet.load(results), QUANTITIES))
+    return FigureContext.of(Measures(RunSet.load(results), QUANTITIES))
 
 
-def series(studio: Studio, title: str, mode: str) -> Any:
+def series(context: FigureContext, title: str, mode: str) -> Any:
     """Return a fake series with the fields that figures read, and the runs of the written series of `title`."""
-    real = next(each for each in studio.run_set.series if each.title == title)
+    real = next(each for each in context.run_set.series if each.title == title)
     return SimpleNamespace(title=title, system=real.system, mode=mode, settings=(), runs=real.runs,
                            hot_runs=real.hot_runs, counted_runs=real.counted_runs, is_null_baseline=False)  # fmt: skip
 
@@ -57,78 +57,78 @@ def of(values: Values) -> Callable[[str, Any], Estimate]:
     return attempt
 
 
-def marks(axes: Axes, title: str, studio: Studio) -> list[tuple[float, float]]:
+def marks(axes: Axes, title: str, context: FigureContext) -> list[tuple[float, float]]:
     """Return the sorted coordinates of the system's marks on the axes, without those of the legend."""
-    found = [each for each in axes.lines if each.get_marker() == studio.look.shapes[title]]
+    found = [each for each in axes.lines if each.get_marker() == context.look.shapes[title]]
     return sorted((round(float(x), 3), round(float(y), 3)) for each in found for x, y in each.get_xydata())
 
 
-def axes_of(draw: Callable[[], Drawn]) -> list[Axes]:
+def axes_of(draw: Callable[[], DrawnFigure]) -> list[Axes]:
     with style.applied():
         return list(draw().frame.figure.axes)
 
 
-def test_commits_and_refusals_by_writers(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commits_and_refusals_by_writers(context: FigureContext, monkeypatch: pytest.MonkeyPatch) -> None:
     values = {(TITLES[0], "one-1"): 20.0, (TITLES[0], "one-4"): 50.0, (TITLES[0], "own-4"): 80.0,
               (TITLES[1], "one-1"): 3.0, (TITLES[1], "one-4"): 2.0}  # fmt: skip
-    every = [[series(studio, title, mode) for of_title, mode in values if of_title == title] for title in TITLES]
+    every = [[series(context, title, mode) for of_title, mode in values if of_title == title] for title in TITLES]
     monkeypatch.setattr(writers, "_by_system", lambda _: every)
     monkeypatch.setattr(writers, "attempt", of(values))
-    (axes,) = axes_of(partial(writers.commits, studio))
-    assert [y for _, y in marks(axes, TITLES[0], studio)] == [20.0, 50.0, 80.0]
-    assert [y for _, y in marks(axes, TITLES[1], studio)] == [3.0, 2.0]
+    (axes,) = axes_of(partial(writers.commits, context))
+    assert [y for _, y in marks(axes, TITLES[0], context)] == [20.0, 50.0, 80.0]
+    assert [y for _, y in marks(axes, TITLES[1], context)] == [3.0, 2.0]
     monkeypatch.setattr(writers, "attempt", of({key: value / 100 for key, value in values.items()}))
-    (axes,) = axes_of(partial(writers.conflicts, studio))
-    assert [y for _, y in marks(axes, TITLES[1], studio)] == [3.0, 2.0]
+    (axes,) = axes_of(partial(writers.conflicts, context))
+    assert [y for _, y in marks(axes, TITLES[1], context)] == [3.0, 2.0]
     assert axes.get_legend() is not None
     assert [text.get_text() for text in axes.get_legend().texts] == list(TITLES)
 
 
-def test_responses_by_rate(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_responses_by_rate(context: FigureContext, monkeypatch: pytest.MonkeyPatch) -> None:
     values = {(TITLES[0], "tail-one-50"): 8.0, (TITLES[0], "tail-one-90"): 30.0, (TITLES[1], "tail-staged-50"): 5.0}
-    every = [[series(studio, title, mode) for of_title, mode in values if of_title == title] for title in TITLES]
+    every = [[series(context, title, mode) for of_title, mode in values if of_title == title] for title in TITLES]
     monkeypatch.setattr(tail, "_lines", lambda _: every)
     monkeypatch.setattr(tail, "attempt", of(values))
     monkeypatch.setattr(tail, "overloaded", lambda each: each.mode == "tail-one-90")
-    (axes,) = axes_of(partial(tail.rates, studio))
-    assert marks(axes, TITLES[0], studio) == [(49.75, 8.0), (89.75, 30.0), (89.75, 30.0)]  # overload: marked twice
-    assert marks(axes, TITLES[1], studio) == [(50.25, 5.0)]
+    (axes,) = axes_of(partial(tail.rates, context))
+    assert marks(axes, TITLES[0], context) == [(49.75, 8.0), (89.75, 30.0), (89.75, 30.0)]  # overload: marked twice
+    assert marks(axes, TITLES[1], context) == [(50.25, 5.0)]
     assert [text.get_text().split(",")[0] for text in axes.get_legend().texts] == list(TITLES)
 
 
-def test_grouped_requests(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_grouped_requests(context: FigureContext, monkeypatch: pytest.MonkeyPatch) -> None:
     def gains(_: Measures, policy: str) -> list[tuple[Any, Estimate, Estimate | None]]:
         factor = 4.0 if policy == STAGED else 2.0
-        found = series(studio, TITLES[0], f"{policy}-500x16")
+        found = series(context, TITLES[0], f"{policy}-500x16")
         return [(found, Estimate(factor, 0.8 * factor, 1.5 * factor, 3, "x"), Estimate(1 / factor, None, None, 3, "x"))]
 
     monkeypatch.setattr(group, "gains", gains)
-    rates, tails = axes_of(partial(group.group, studio))
-    assert marks(rates, TITLES[0], studio) == [(2.0, group.APART), (4.0, -group.APART)]
-    assert marks(tails, TITLES[0], studio) == [(0.25, -group.APART), (0.5, group.APART)]
+    rates, tails = axes_of(partial(group.group, context))
+    assert marks(rates, TITLES[0], context) == [(2.0, group.APART), (4.0, -group.APART)]
+    assert marks(tails, TITLES[0], context) == [(0.25, -group.APART), (0.5, group.APART)]
     printed = [x for each in rates.collections if isinstance(each, PathCollection) for x, _ in each.get_offsets()]
     assert sorted(printed) == sorted(
         ratio for policy in (STAGED, BUNDLED) for ratio in group._printed(policy, 500, 16)[0]
     )
 
 
-def test_commits_by_distance(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commits_by_distance(context: FigureContext, monkeypatch: pytest.MonkeyPatch) -> None:
     def median(value: float) -> Any:
         return SimpleNamespace(estimate=lambda unit: Estimate(value, value - 1, value + 2, 3, unit))
 
     points = {title: [(0, median(10.0 * n)), (20, median(10.0 * n + 60))] for n, title in enumerate(TITLES, 1)}
-    every = {title: [series(studio, title, "")] for title in TITLES}
+    every = {title: [series(context, title, "")] for title in TITLES}
     monkeypatch.setattr(storage, "far", lambda _: every)
     monkeypatch.setattr(storage, "medians", lambda _, each: points[each[0].title])
     monkeypatch.setattr("tidemark.results.figures.plots.slope_of", lambda _: Estimate(3.0, None, None, 3, ""))
     monkeypatch.setattr("tidemark.results.figures.plots.intercept_of", lambda *_: 10.0)
-    (axes,) = axes_of(partial(storage.distance, studio))
-    assert marks(axes, TITLES[0], studio) == [(0.0, 10.0), (20.0, 70.0)]
-    assert marks(axes, TITLES[1], studio) == [(0.0, 20.0), (20.0, 80.0)]
+    (axes,) = axes_of(partial(storage.distance, context))
+    assert marks(axes, TITLES[0], context) == [(0.0, 10.0), (20.0, 70.0)]
+    assert marks(axes, TITLES[1], context) == [(0.0, 20.0), (20.0, 80.0)]
     assert [text.get_text() for text in axes.get_legend().texts] == [f"{title}: 3.0" for title in TITLES]
 
 
-def test_freshness_against_cost(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_freshness_against_cost(context: FigureContext, monkeypatch: pytest.MonkeyPatch) -> None:
     points = {
         (TITLES[0], "100ms"): freshness.Point(0.3, 900.0, "100ms", False),
         (TITLES[0], "1s"): freshness.Point(1.2, 200.0, "1s", False),
@@ -136,79 +136,79 @@ def test_freshness_against_cost(studio: Studio, monkeypatch: pytest.MonkeyPatch)
         (TITLES[0], "steps"): freshness.Point(2.0, 90.0, "16,000/s", True),
         (TITLES[1], "1s"): freshness.Point(1.3, 210.0, "1s", False),
     }
-    every = [series(studio, *key) for key in points]
+    every = [series(context, *key) for key in points]
     settings = SimpleNamespace(rate=1000, steps=0, encoding="json")
     monkeypatch.setattr(freshness, "steady", lambda _: every)
     monkeypatch.setattr(freshness, "climbed", lambda _: [])
     monkeypatch.setattr(freshness, "FreshnessSettings", SimpleNamespace(of=lambda _: settings))
     monkeypatch.setattr(freshness, "_point", lambda _, each, *__: points[each.title, each.mode])
-    for axes in axes_of(partial(freshness.cost, studio)):
-        assert marks(axes, TITLES[0], studio) == [(0.3, 900.0), (1.2, 200.0), (1.21, 201.0), (2.0, 90.0)]
-        assert marks(axes, TITLES[1], studio) == [(1.3, 210.0)]
+    for axes in axes_of(partial(freshness.cost, context)):
+        assert marks(axes, TITLES[0], context) == [(0.3, 900.0), (1.2, 200.0), (1.21, 201.0), (2.0, 90.0)]
+        assert marks(axes, TITLES[1], context) == [(1.3, 210.0)]
         words = [text for text in axes.texts if text.get_text() in {point.said for point in points.values()}]
         boxes = [text.get_window_extent().shrunk(0.8, 0.8) for text in words]
         assert len(boxes) == len(points)
         assert not any(box.count_overlaps([other for other in boxes if other is not box]) for box in boxes)
 
 
-def test_lags_over_time(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
-    every = [series(studio, title, "1s-200-json") for title in TITLES]
+def test_lags_over_time(context: FigureContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    every = [series(context, title, "1s-200-json") for title in TITLES]
     found = SimpleNamespace(at_s=np.array([1.0, 2.0]), oldest_s=np.array([0.5, 4.0]), events=np.array([100.0, 800.0]))
     monkeypatch.setattr(freshness, "steady", lambda _: every)
     monkeypatch.setattr(freshness, "alike", lambda each: each)
     monkeypatch.setattr(freshness, "lag", lambda _: found)
-    seconds, events = axes_of(partial(freshness.over_time, studio))
-    assert marks(seconds, TITLES[1], studio) == [(1.0, 0.5), (2.0, 4.0)]
-    assert marks(events, TITLES[0], studio) == [(1.0, 100.0), (2.0, 800.0)]
+    seconds, events = axes_of(partial(freshness.over_time, context))
+    assert marks(seconds, TITLES[1], context) == [(1.0, 0.5), (2.0, 4.0)]
+    assert marks(events, TITLES[0], context) == [(1.0, 100.0), (2.0, 800.0)]
 
 
-def test_loads_and_merges(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loads_and_merges(context: FigureContext, monkeypatch: pytest.MonkeyPatch) -> None:
     values = {(TITLES[0], "merge-100-10"): 7.0, (TITLES[1], "merge-100-10"): 11.0}
-    every = [series(studio, *key) for key in values]
+    every = [series(context, *key) for key in values]
     monkeypatch.setattr(lakes, "in_part", lambda *_: every)
     monkeypatch.setattr(lakes, "attempt", of(values))
     sets = SimpleNamespace(data=SimpleNamespace(sets=(("1000", None), ("10", None))))
     monkeypatch.setattr(Run, "record", lambda *_: sets)
-    shown = axes_of(partial(lakes.stages, studio, "load", "Loads", lakes.OF_LOAD[:4]))
-    assert [marks(axes, TITLES[0], studio) for axes in shown] == [[(7.0, 0.0)]] * 4
-    assert [marks(axes, TITLES[1], studio) for axes in shown] == [[(11.0, 1.0)]] * 4
-    merge, slower = axes_of(partial(lakes.merges, studio))
-    assert marks(merge, TITLES[0], studio) == [(1.0, 7.0), (100.0, 7.0)]
-    assert marks(slower, TITLES[1], studio) == [(1.0, 11.0), (100.0, 11.0)]
+    shown = axes_of(partial(lakes.stages, context, "load", "Loads", lakes.OF_LOAD[:4]))
+    assert [marks(axes, TITLES[0], context) for axes in shown] == [[(7.0, 0.0)]] * 4
+    assert [marks(axes, TITLES[1], context) for axes in shown] == [[(11.0, 1.0)]] * 4
+    merge, slower = axes_of(partial(lakes.merges, context))
+    assert marks(merge, TITLES[0], context) == [(1.0, 7.0), (100.0, 7.0)]
+    assert marks(slower, TITLES[1], context) == [(1.0, 11.0), (100.0, 11.0)]
 
 
-def test_the_papers_axis_is_read_in_two_ways(studio: Studio) -> None:
-    (axes,) = axes_of(partial(lakes.axis, studio))
+def test_the_papers_axis_is_read_in_two_ways(context: FigureContext) -> None:
+    (axes,) = axes_of(partial(lakes.axis, context))
     drawn = [each for each in axes.collections if isinstance(each, PathCollection)]
     assert sum(len(each.get_offsets()) for each in drawn) == 8
     assert len(axes.get_legend().texts) == 2
 
 
-def test_queries_by_files(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queries_by_files(context: FigureContext, monkeypatch: pytest.MonkeyPatch) -> None:
     values = {(TITLES[0], "files-100"): 0.4, (TITLES[0], "files-1000"): 0.9, (TITLES[1], "files-100"): 0.2}
-    every = [series(studio, *key) for key in values]
+    every = [series(context, *key) for key in values]
     monkeypatch.setattr(lakes, "in_part", lambda *_: every)
     monkeypatch.setattr(lakes, "attempt", of(values))
-    ours = axes_of(partial(lakes.files, studio))[0]
+    ours = axes_of(partial(lakes.files, context))[0]
     heights = [round(bar.get_height(), 3) for bar in ours.patches if bar.get_height() > 0]
     assert sorted(heights) == [200.0, 200.0, 400.0, 400.0, 900.0, 900.0]  # startup bars overlap the totals
     assert [text.get_text() for text in ours.get_xticklabels()] == ["0.1K", "1K"]
 
 
-def test_times_by_table(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_by_table(context: FigureContext, monkeypatch: pytest.MonkeyPatch) -> None:
     values = {
         (TITLES[0], "supplier_sf1-1"): 2.0,
         (TITLES[0], "supplier_sf10-1"): 9.0,
         (TITLES[1], "supplier_sf1-1"): 4.0,
     }
-    every = [series(studio, *key) for key in values]
+    every = [series(context, *key) for key in values]
     monkeypatch.setattr(deltars, "in_order", lambda _: every)
     monkeypatch.setattr(deltars, "fewest_cores", lambda _: 1)
     monkeypatch.setattr(deltars, "tables_of", lambda _: ["supplier_sf1", "supplier_sf10"])
     monkeypatch.setattr(deltars, "attempt", of(values))
-    (axes,) = axes_of(partial(deltars.bars, studio, "write"))
-    assert marks(axes, TITLES[0], studio) == [(-0.2, 2.0), (0.8, 9.0)]
-    assert marks(axes, TITLES[1], studio) == [(0.2, 4.0)]
+    (axes,) = axes_of(partial(deltars.bars, context, "write"))
+    assert marks(axes, TITLES[0], context) == [(-0.2, 2.0), (0.8, 9.0)]
+    assert marks(axes, TITLES[1], context) == [(0.2, 4.0)]
     printed = [y for each in axes.collections if isinstance(each, PathCollection) for _, y in each.get_offsets()]
     tables = ("supplier_sf1", "supplier_sf10")
     known = [deltars.published.printed("write", each, data, 1) for each in deltars.GHOSTS for data in tables]

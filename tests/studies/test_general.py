@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tidemark.analysis.quantities import Quantile, Quantities, Quantity
+from tidemark.analysis.metrics import Metric, MetricSet, Quantile
 from tidemark.studies.registry import registry
 from tidemark.studies.streams.quantities import GROWTH, QUANTITIES, RELATIVE_GROWTH, WRITE_MEDIAN
 from tidemark.studies.streams.results import RESULTS
@@ -87,8 +87,8 @@ def test_relative_quantity_is_used_to_compare_systems() -> None:
 
 
 def test_quantity_names_are_unique_within_a_study() -> None:
-    other = Quantity(WRITE_MEDIAN.name, "s", "Median write", Quantile("write_ns", 0.5, 1e-9), subjects="Writes")
+    other = Metric(WRITE_MEDIAN.name, "s", "Median write", Quantile("write_ns", 0.5, 1e-9), subjects="Writes")
     with pytest.raises(ValueError, match="two quantities are called 'write median'"):
-        Quantities((*QUANTITIES.all, other), QUANTITIES.headline)
+        MetricSet((*QUANTITIES.all, other), QUANTITIES.headline)
     with pytest.raises(ValueError, match="must have a ratio and subjects"):
-        Quantities((GROWTH,), (GROWTH,))
+        MetricSet((GROWTH,), (GROWTH,))

@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 
 from tidemark.analysis import resampled
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.pool import spread
-from tidemark.analysis.quantities import Quantities
-from tidemark.analysis.statistics import Replicates
+from tidemark.analysis.metrics import MetricSet
+from tidemark.analysis.parallel import spread
+from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.errors import AnalysisError, is_disk_full
 from tidemark.progress import Progress
-from tidemark.runs.coding.fields import printable
+from tidemark.runs.coding.json_reader import printable
 from tidemark.runs.names import STAGES
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
@@ -26,7 +26,7 @@ from tidemark.runs.samples import columns_of
 MACHINE = ("second", "cpu_percent", "disk_written_bytes", "foreign_percent", "steal_percent")
 
 
-def write_database(run_set: RunSet, quantities: Mapping[str, Quantities], views: Sequence[str]) -> Path:
+def write_database(run_set: RunSet, quantities: Mapping[str, MetricSet], views: Sequence[str]) -> Path:
     """Write metrics.duckdb to the results folder and return its path; also store each run's resampled `quantities`.
 
     Tables: series, runs, operations (one row per operation), machine (one row per second). `views` are SQL statements
@@ -52,9 +52,9 @@ def write_database(run_set: RunSet, quantities: Mapping[str, Quantities], views:
     return path
 
 
-def _resample(run_set: RunSet, quantities: Mapping[str, Quantities]) -> dict[tuple[str, str], Replicates]:
+def _resample(run_set: RunSet, quantities: Mapping[str, MetricSet]) -> dict[tuple[str, str], BootstrapEstimate]:
     """Compute every quantity of every run: the longest part of the analysis, done once and on all cores."""
-    found: dict[tuple[str, str], Replicates] = {}
+    found: dict[tuple[str, str], BootstrapEstimate] = {}
     runs = run_set.runs
     modules = ("tidemark.analysis.database",)
     with (
@@ -70,7 +70,7 @@ def _resample(run_set: RunSet, quantities: Mapping[str, Quantities]) -> dict[tup
 _taken: dict[str, Measures] = {}  # by study, in a worker process
 
 
-def _take(run_set: RunSet, quantities: Mapping[str, Quantities]) -> None:
+def _take(run_set: RunSet, quantities: Mapping[str, MetricSet]) -> None:
     _taken.clear()
     _taken.update({study: Measures(run_set.of(study), quantities[study]) for study in run_set.studies})
 

@@ -1,4 +1,4 @@
-"""Quantities of runs and series with confidence intervals, as used by tables, figures and claims.
+"""MetricSet of runs and series with confidence intervals, as used by tables, figures and claims.
 
     measures = Measures(RunSet.load(results), quantities)           the quantities of the plan's studies
     ducklake, iceberg = run_set.find("ducklake", mode), run_set.find("iceberg-duckdb", mode)
@@ -6,8 +6,8 @@
     measures.hot(quantity, ducklake)                                the typical hot run: blocks, and runs or repeats
     measures.hot(quantity, ducklake).ratio(measures.hot(quantity, iceberg)).estimate("")
 
-All of them return `Replicates`; `.estimate(unit)` gives the number with its 95 % confidence interval. Cold and hot
-runs are never pooled: `cold_effect` compares them.
+All of them return `BootstrapEstimate`; `.estimate(unit)` gives the number with its 95 % confidence interval. Cold and
+hot runs are never pooled: `cold_effect` compares them.
 """
 
 from __future__ import annotations
@@ -19,37 +19,40 @@ from functools import partial
 import numpy as np
 
 from tidemark.analysis import resampled
+from tidemark.analysis.aggregation import BetweenRunVariance, deltas, mean, pooled_mean
 from tidemark.analysis.blocks import BlockSample
-from tidemark.analysis.quantities import Absent, OfSeconds, Quantile, Quantities, Quantity, Range, Relative
-from tidemark.analysis.statistics import Replicates, generator
-from tidemark.analysis.units import Effects, deltas, mean, typical
+from tidemark.analysis.metrics import InterquartileRange, Metric, MetricSet, NotAvailable, PerSecond, Quantile, Share
+from tidemark.analysis.statistics import BootstrapEstimate, generator
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Repeat, RunSet, Series
 
-__all__ = ["Absent", "Measures"]
+__all__ = ["Measures", "NotAvailable"]
 
 
 class Measures:
-    """Quantities of the runs in `run_set`, each computed at most once; stored resampled results are reused.
+    """MetricSet of the runs in `run_set`, each computed at most once; stored resampled results are reused.
 
     Any quantity may be requested. When one of `quantities` is needed, the others on its column are computed with it.
     """
 
-    def __init__(self, run_set: RunSet, quantities: Quantities) -> None:
+    def __init__(self, run_set: RunSet, quantities: MetricSet) -> None:
         self.run_set = run_set
         self.quantities = quantities
         self._seconds: dict[tuple[str, str], BlockSample] = {}
         self._runs = resampled.read(run_set, quantities)
-        self._hot: dict[tuple[str, str], Replicates] = {}
-        self._effects: dict[tuple[str, str], Effects | None] = {}
-        self._deltas: dict[tuple[str, str, str], list[Replicates]] = {}
+        self._hot: dict[tuple[str, str], BootstrapEstimate] = {}
+        self._effects: dict[tuple[str, str], BetweenRunVariance | None] = {}
+        self._deltas: dict[tuple[str, str, str], list[BootstrapEstimate]] = {}
 
     # One run
 
-    def of_run(self, quantity: Quantity, run: Run | None) -> Replicates:
-        """Return `quantity` of one run, in its unit; the interval covers that run only. Raise Absent if unavailable."""
+    def of_run(self, quantity: Metric, run: Run | None) -> BootstrapEstimate:
+        """Return `quantity` of one run, in its unit; the interval covers that run only.
+
+        Raise NotAvailable if unavailable.
+        """
         if run is None:
-            raise Absent("there is no such run")
+            raise NotAvailable("there is no such run")
         key = (quantity.name, run.label)
         if key not in self._runs:
             self._runs[key] = self._compute(quantity, run)
@@ -58,158 +61,161 @@ class Measures:
     def all_of(self, run: Run) -> resampled.Resampled:
         """Return all `quantities` that `run` has, in the form that `resampled` stores."""
         for quantity in self.quantities:
-            with suppress(Absent):
+            with suppress(NotAvailable):
                 self.of_run(quantity, run)
         return {key: found for key, found in self._runs.items() if key[1] == run.label}
 
-    def _compute(self, quantity: Quantity, run: Run) -> Replicates:
+    def _compute(self, quantity: Metric, run: Run) -> BootstrapEstimate:
         how = quantity.how
-        if isinstance(how, Quantile | Range):
+        if isinstance(how, Quantile | InterquartileRange):
             if (why := how.why_not(run)) is not None:
-                raise Absent(why)
+                raise NotAvailable(why)
             return self._of_column(quantity, how.column, run)
-        if isinstance(how, OfSeconds):
+        if isinstance(how, PerSecond):
             return how.summary(self.second_sample(run, how.source)).scaled(how.factor)
-        if isinstance(how, Relative):
+        if isinstance(how, Share):
             whole = how.quantity
             if whole.scale is None:
                 raise ValueError(f"'{whole.name}' has no scale to be a share of")
             return self.of_run(whole, run).scaled(1 / self.of_run(whole.scale, run).value)
         return how(run)
 
-    def _of_column(self, quantity: Quantity, column: str, run: Run) -> Replicates:
+    def _of_column(self, quantity: Metric, column: str, run: Run) -> BootstrapEstimate:
         """Compute all quantities of the column at once, because its samples, possibly many millions, are not kept."""
         sample = BlockSample.prepare(run.column(column), generator(run.label, column))
         for each in (*self.quantities, quantity):
             how, key = each.how, (each.name, run.label)
-            if key in self._runs or not isinstance(how, Quantile | Range):
+            if key in self._runs or not isinstance(how, Quantile | InterquartileRange):
                 continue
             if how.column == column and how.why_not(run) is None:
                 self._runs[key] = how.of(sample)
         return self._runs[quantity.name, run.label]
 
     def second_sample(self, run: Run, name: str) -> BlockSample:
-        """Return the sampler's "disk" (bytes/s) or "cpu" (%) per full second of a run; raise Absent if it has none."""
+        """Return the sampler's "disk" (bytes/s) or "cpu" (%) per full second of a run.
+
+        Raise NotAvailable if it has none.
+        """
         key = (run.label, name)
         if key not in self._seconds:
             seconds = run.seconds()
             values = seconds.cpu_percent if name == "cpu" else seconds.disk_bytes_per_s
             if values is None:
-                raise Absent(f"not measurable: {run.manifest.disk.why_no_seconds or 'the machine does not tell'}")
+                raise NotAvailable(f"not measurable: {run.manifest.disk.why_no_seconds or 'the machine does not tell'}")
             values = values[np.isfinite(values)]
             if len(values) == 0:
-                raise Absent("the window has no whole second")
+                raise NotAvailable("the window has no whole second")
             self._seconds[key] = BlockSample.prepare(values, generator(*key))
         return self._seconds[key]
 
     # Series
 
-    def hot(self, quantity: Quantity, series: Series | None) -> Replicates:
+    def hot(self, quantity: Metric, series: Series | None) -> BootstrapEstimate:
         """Return the typical hot run of `series`: the mean over its hot runs (geometric for positive quantities).
 
         The between-run variance is estimated from all series of the same sweep, stack and mode. If these were
         repeated, the between-repeat variance is used instead.
         """
         if series is None:
-            raise Absent("there is no such series")
+            raise NotAvailable("there is no such series")
         key = (quantity.name, series.id)
         if key not in self._hot:
             units = self._units(quantity, series)
-            effects = self._effects_for(quantity, series, units)
-            self._hot[key] = typical(units, generator(quantity.name, series.id), effects)
+            between_runs = self._effects_for(quantity, series, units)
+            self._hot[key] = pooled_mean(units, generator(quantity.name, series.id), between_runs)
         return self._hot[key]
 
-    def first_hot(self, quantity: Quantity, series: Series) -> Replicates:
+    def first_hot(self, quantity: Metric, series: Series) -> BootstrapEstimate:
         """Return `quantity` of the first hot run only."""
         return self.of_run(quantity, _one(series, 1))
 
-    def cold(self, quantity: Quantity, series: Series) -> Replicates:
+    def cold(self, quantity: Metric, series: Series) -> BootstrapEstimate:
         """Return `quantity` of run 0. A single cold run shows no variance, so that of the hot runs is assumed."""
         units = self._cold_units(quantity, series)
         if self._is_repeated(series):
-            effects = self._pooled(f"cold {quantity.name}", partial(self._cold_units, quantity), series)
+            between_runs = self._pooled(f"cold {quantity.name}", partial(self._cold_units, quantity), series)
         else:
-            effects = self._effects_for(quantity, series, units)
-        return typical(units, generator(quantity.name, series.id, "cold"), effects)
+            between_runs = self._effects_for(quantity, series, units)
+        return pooled_mean(units, generator(quantity.name, series.id, "cold"), between_runs)
 
-    def value(self, quantity: Quantity, series: Series) -> Replicates:
+    def value(self, quantity: Metric, series: Series) -> BootstrapEstimate:
         """Return `quantity` of the hot runs of `series` or, if it has none, of its cold ones."""
         return self.hot(quantity, series) if series.hot_runs else self.cold(quantity, series)
 
-    def cold_effect(self, quantity: Quantity, series: Series) -> Replicates:
+    def cold_effect(self, quantity: Metric, series: Series) -> BootstrapEstimate:
         """Return cold over hot: 1 means no effect. The cold run of a repeat is compared with its own hot runs."""
         if not self._is_repeated(series):
             cold, hot = self.cold(quantity, series), self.hot(quantity, series)
             if not (cold.log and hot.log):
-                raise Absent("a quantity that may be zero has no ratio")
+                raise NotAvailable("a quantity that may be zero has no ratio")
             return cold.ratio(hot)
         units = self._cold_ratios(quantity, series)
-        effects = self._pooled(f"cold effect {quantity.name}", partial(self._cold_ratios, quantity), series)
-        return typical(units, generator(quantity.name, series.id, "cold effect"), effects)
+        between_runs = self._pooled(f"cold effect {quantity.name}", partial(self._cold_ratios, quantity), series)
+        return pooled_mean(units, generator(quantity.name, series.id, "cold effect"), between_runs)
 
-    def cold_start(self, quantity: Quantity, series: Series) -> Replicates:
+    def cold_start(self, quantity: Metric, series: Series) -> BootstrapEstimate:
         """Return the cold-start factor of something a run does once: its value in run 0 over the hot runs' median."""
         units = self._cold_starts(quantity, series)
         if not units:
-            raise Absent(series.missing(1 if series.cold_runs else 0))
+            raise NotAvailable(series.missing(1 if series.cold_runs else 0))
         name = f"cold start: {quantity.name}"
         if self._is_repeated(series):
-            effects = self._pooled(name, partial(self._cold_starts, quantity), series)
+            between_runs = self._pooled(name, partial(self._cold_starts, quantity), series)
         else:
-            effects = self._effects_for(quantity, series, units)
-        return typical(units, generator(name, series.id), effects)
+            between_runs = self._effects_for(quantity, series, units)
+        return pooled_mean(units, generator(name, series.id), between_runs)
 
-    def _cold_starts(self, quantity: Quantity, series: Series) -> list[Replicates]:
+    def _cold_starts(self, quantity: Metric, series: Series) -> list[BootstrapEstimate]:
         found = (self._cold_start(quantity, repeat) for repeat in series.repeats)
         return [ratio for ratio in found if ratio is not None]
 
-    def _cold_start(self, quantity: Quantity, repeat: Repeat) -> Replicates | None:
+    def _cold_start(self, quantity: Metric, repeat: Repeat) -> BootstrapEstimate | None:
         if repeat.cold_run is None or not repeat.hot_runs:
             return None
         hot = [self.of_run(quantity, run).value for run in repeat.hot_runs]
         return self.of_run(quantity, repeat.cold_run).scaled(1 / float(np.median(hot)))
 
-    def _cold_units(self, quantity: Quantity, series: Series) -> list[Replicates]:
+    def _cold_units(self, quantity: Metric, series: Series) -> list[BootstrapEstimate]:
         if not series.cold_runs:
-            raise Absent(series.missing(0))
+            raise NotAvailable(series.missing(0))
         return [self.of_run(quantity, run) for run in series.cold_runs]
 
-    def _cold_ratios(self, quantity: Quantity, series: Series) -> list[Replicates]:
+    def _cold_ratios(self, quantity: Metric, series: Series) -> list[BootstrapEstimate]:
         found = []
         for repeat in series.repeats:
             if repeat.cold_run is not None and repeat.hot_runs:
                 cold = self.of_run(quantity, repeat.cold_run)
                 hot = mean(self._known(quantity, repeat.hot_runs), generator(quantity.name, repeat.id))
                 if not (cold.log and hot.log):
-                    raise Absent("a quantity that may be zero has no ratio")
+                    raise NotAvailable("a quantity that may be zero has no ratio")
                 found.append(cold.ratio(hot))
         if not found:
-            raise Absent(series.missing(1 if series.cold_runs else 0))
+            raise NotAvailable(series.missing(1 if series.cold_runs else 0))
         return found
 
-    def ratio(self, quantity: Quantity, a: Series | None, b: Series | None) -> Replicates:
+    def ratio(self, quantity: Metric, a: Series | None, b: Series | None) -> BootstrapEstimate:
         """Return `quantity` of `a` over that of `b`, hot runs: the ratio of medians, of throughputs, ..."""
         first, second = self.hot(quantity, a), self.hot(quantity, b)
         if not (first.log and second.log):
-            raise Absent("a quantity that may be zero has no ratio")
+            raise NotAvailable("a quantity that may be zero has no ratio")
         return first.ratio(second)
 
-    def difference(self, quantity: Quantity, a: Series | None, b: Series | None) -> Replicates:
+    def difference(self, quantity: Metric, a: Series | None, b: Series | None) -> BootstrapEstimate:
         """Return `quantity` of `a` minus that of `b`, hot runs, in its unit."""
         return self.hot(quantity, a).difference(self.hot(quantity, b))
 
-    def dominance(self, column: str, a: Series, b: Series) -> Replicates:
+    def dominance(self, column: str, a: Series, b: Series) -> BootstrapEstimate:
         """Return Cliff's delta of `column`, `a` against `b`, from -1 to 1: the mean over pairs of hot runs."""
         if not a.hot_runs or not b.hot_runs:
-            raise Absent((b if a.hot_runs else a).missing(1))
+            raise NotAvailable((b if a.hot_runs else a).missing(1))
         key = (column, a.id, b.id)
         if key not in self._deltas:  # all pairs of a mode in one pass, or else this pair only
             self._deltas |= deltas(column, self._peers(a), self._is_repeated(a))
         if key not in self._deltas:
             self._deltas |= deltas(column, (a, b), self._is_repeated(a))
         if not self._deltas[key]:
-            raise Absent("they have no repeat with hot runs in common")
-        return typical(self._deltas[key], generator("delta", a.id, b.id))
+            raise NotAvailable("they have no repeat with hot runs in common")
+        return pooled_mean(self._deltas[key], generator("delta", a.id, b.id))
 
     # Units of a series
 
@@ -220,34 +226,36 @@ class Measures:
     def _peers(self, series: Series) -> tuple[Series, ...]:
         return self.run_set.select(mode=series.mode, sweep=series.sweep, stack=series.stack, harness=False)
 
-    def _units(self, quantity: Quantity, series: Series) -> list[Replicates]:
+    def _units(self, quantity: Metric, series: Series) -> list[BootstrapEstimate]:
         """Return the quantity of each hot run or, in repeated modes, the mean over the hot runs of each repeat."""
         if not series.hot_runs:
-            raise Absent(series.missing(1))
+            raise NotAvailable(series.missing(1))
         if not self._is_repeated(series):
             return self._known(quantity, series.hot_runs)
         units, reason = [], ""
         for repeat in (each for each in series.repeats if each.hot_runs):
             try:
                 units.append(mean(self._known(quantity, repeat.hot_runs), generator(quantity.name, repeat.id)))
-            except Absent as absent:
+            except NotAvailable as absent:
                 reason = str(absent)
         if not units:
-            raise Absent(reason)
+            raise NotAvailable(reason)
         return units
 
-    def _known(self, quantity: Quantity, runs: Sequence[Run]) -> list[Replicates]:
+    def _known(self, quantity: Metric, runs: Sequence[Run]) -> list[BootstrapEstimate]:
         found, reason = [], ""
         for run in runs:
             try:
                 found.append(self.of_run(quantity, run))
-            except Absent as absent:
+            except NotAvailable as absent:
                 reason = str(absent)
         if not found:
-            raise Absent(reason)
+            raise NotAvailable(reason)
         return found
 
-    def _effects_for(self, quantity: Quantity, series: Series, units: Sequence[Replicates]) -> Effects | None:
+    def _effects_for(
+        self, quantity: Metric, series: Series, units: Sequence[BootstrapEstimate]
+    ) -> BetweenRunVariance | None:
         """Return the variation between units, pooled over all systems; None if systems are not comparable.
 
         Relative differences of positive quantities are comparable, and so are shares of a scale. Other quantities on
@@ -255,31 +263,31 @@ class Measures:
         """
         share = self.quantities.relative(quantity)
         if quantity.scale is not None and share != quantity:
-            effects = self._pooled(share.name, partial(self._units, share), series, log=False)
+            between_runs = self._pooled(share.name, partial(self._units, share), series, log=False)
             scale = float(np.mean([self.of_run(quantity.scale, run).value for run in series.runs]))
-            return None if effects is None else effects.scaled(scale)
-        is_share = isinstance(quantity.how, Relative)
+            return None if between_runs is None else between_runs.scaled(scale)
+        is_share = isinstance(quantity.how, Share)
         if not is_share and not all(unit.log for unit in units):
             return None
         return self._pooled(quantity.name, partial(self._units, quantity), series, log=not is_share)
 
     def _pooled(
-        self, name: str, units_of: Callable[[Series], list[Replicates]], series: Series, *, log: bool = True
-    ) -> Effects | None:
+        self, name: str, units_of: Callable[[Series], list[BootstrapEstimate]], series: Series, *, log: bool = True
+    ) -> BetweenRunVariance | None:
         if series.is_null_baseline:
             return None
         key = (name, f"{series.sweep} {series.stack} {series.mode}")
         if key not in self._effects:
             groups = []
             for peer in self._peers(series):
-                with suppress(Absent):
+                with suppress(NotAvailable):
                     groups.append(units_of(peer))
-            self._effects[key] = Effects.pooled([g for g in groups if all(unit.log is log for unit in g)])
+            self._effects[key] = BetweenRunVariance.pooled([g for g in groups if all(unit.log is log for unit in g)])
         return self._effects[key]
 
 
 def _one(series: Series, number: int) -> Run:
     run = series.run(number)
     if run is None:
-        raise Absent(series.missing(number))
+        raise NotAvailable(series.missing(number))
     return run

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from tidemark import code
-from tidemark.analysis.quantities import Quantities
-from tidemark.analysis.statistics import Replicates
+from tidemark.analysis.metrics import MetricSet
+from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.paths import write_atomically
 from tidemark.runs.run import RUN_FILES, Run
 from tidemark.runs.runset import RunSet
 
-type Resampled = Mapping[tuple[str, str], Replicates]  # by quantity name and run label
+type Resampled = Mapping[tuple[str, str], BootstrapEstimate]  # by quantity name and run label
 NAME = "resampled.arrow"
 # Code that a run's numbers depend on, in addition to the code of its quantities: stored results are discarded when
 # it changes.
@@ -41,7 +41,7 @@ SCHEMA = pa.schema(
 )
 
 
-def write(run_set: RunSet, quantities: Mapping[str, Quantities], found: Resampled) -> Path:
+def write(run_set: RunSet, quantities: Mapping[str, MetricSet], found: Resampled) -> Path:
     """Write `found`, computed from the `quantities` of each study, to the folder of `run_set`, at full precision."""
     runs = {run.label: _stamp(run, quantities[run.manifest.series.study].code) for run in run_set.runs}
     columns: dict[str, list[object]] = {name: [] for name in SCHEMA.names}
@@ -58,7 +58,7 @@ def write(run_set: RunSet, quantities: Mapping[str, Quantities], found: Resample
     return path
 
 
-def read(run_set: RunSet, quantities: Quantities) -> dict[tuple[str, str], Replicates]:
+def read(run_set: RunSet, quantities: MetricSet) -> dict[tuple[str, str], BootstrapEstimate]:
     """Return the stored results for the runs of `run_set` and the current code of `quantities`; empty if none."""
     try:
         table = pa.ipc.open_file((run_set.results / NAME).read_bytes()).read_all()
@@ -69,13 +69,13 @@ def read(run_set: RunSet, quantities: Quantities) -> dict[tuple[str, str], Repli
     stamps = {run.label: _stamp(run, quantities.code) for run in run_set.runs}
     columns = {name: table.column(name).to_pylist() for name in SCHEMA.names if name != "draws"}
     draws = table.column("draws").combine_chunks()
-    found: dict[tuple[str, str], Replicates] = {}
+    found: dict[tuple[str, str], BootstrapEstimate] = {}
     for place, (stamp, label) in enumerate(zip(columns["stamp"], columns["label"], strict=True)):
         if stamps.get(label) != stamp:
             continue
         values = draws[place].values
         lowest, highest = columns["lowest"][place], columns["highest"][place]
-        found[columns["metric"][place], label] = Replicates(
+        found[columns["metric"][place], label] = BootstrapEstimate(
             centre=columns["centre"][place],
             draws=None if values is None else np.array(values),
             n=columns["n"][place],

@@ -11,7 +11,7 @@ Intervals take three facts into account:
 - *Few runs make narrow bootstrap intervals*, so deviations from the estimate are multiplied by Student's t over
   the normal quantile, with Welch-Satterthwaite degrees of freedom (after Hesterberg 2015).
 
-Quantities that are compared by ratio (times, throughputs, sizes) are resampled as logarithms, so that the
+MetricSet that are compared by ratio (times, throughputs, sizes) are resampled as logarithms, so that the
 interval of a/b is the inverse of that of b/a. All randomness comes from the generators passed in.
 """
 
@@ -68,7 +68,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Replicates:
+class BootstrapEstimate:
     """A quantity with its bootstrap replicates, from which estimates, ratios and differences are computed.
 
     `centre` and `draws` are logarithms if `log`. `draws` is None for a quantity with a single known value.
@@ -108,7 +108,7 @@ class Replicates:
             ends = [max(ends[0], self.bounds[0]), min(ends[1], self.bounds[1])]
         return Estimate(self.value, ends[0], ends[1], self.n, unit, self.runs)
 
-    def scaled(self, factor: float) -> Replicates:
+    def scaled(self, factor: float) -> BootstrapEstimate:
         """Return the quantity times `factor` > 0: in another unit, or as a share of 1 / `factor`."""
         bounds = None if self.bounds is None else (self.bounds[0] * factor, self.bounds[1] * factor)
         if self.log:
@@ -118,17 +118,17 @@ class Replicates:
         draws = None if self.draws is None else self.draws * factor
         return replace(self, centre=self.centre * factor, draws=draws, bounds=bounds)
 
-    def ratio(self, other: Replicates) -> Replicates:
+    def ratio(self, other: BootstrapEstimate) -> BootstrapEstimate:
         """Return this quantity over `other`; raise ValueError unless both are resampled as logarithms."""
         if not (self.log and other.log):
             raise ValueError("a ratio needs two quantities that are resampled as logarithms")
         return _difference(self, other)
 
-    def difference(self, other: Replicates) -> Replicates:
+    def difference(self, other: BootstrapEstimate) -> BootstrapEstimate:
         """Return this quantity minus `other`, in their unit."""
         return _difference(self.linear(), other.linear())
 
-    def linear(self) -> Replicates:
+    def linear(self) -> BootstrapEstimate:
         """Return the same quantity, resampled on the linear instead of the logarithmic scale."""
         if not self.log:
             return self
@@ -136,7 +136,7 @@ class Replicates:
         return replace(self, centre=self.value, draws=draws, log=False)
 
 
-def _difference(a: Replicates, b: Replicates) -> Replicates:
+def _difference(a: BootstrapEstimate, b: BootstrapEstimate) -> BootstrapEstimate:
     draws = None
     if a.draws is not None or b.draws is not None:
         first = a.draws if a.draws is not None else np.full(REPLICATES, a.centre)
@@ -144,7 +144,7 @@ def _difference(a: Replicates, b: Replicates) -> Replicates:
     # Both estimate unit variance from the same systems, so their errors may be correlated: no degree counts twice.
     degrees = _together([(a.variance, a.degrees), (b.variance, b.degrees)])
     n, runs, is_exact = a.n + b.n, min(a.runs, b.runs), a.is_exact and b.is_exact
-    return Replicates(a.centre - b.centre, draws, n, runs, degrees, a.log, is_exact=is_exact)
+    return BootstrapEstimate(a.centre - b.centre, draws, n, runs, degrees, a.log, is_exact=is_exact)
 
 
 def _together(parts: Sequence[tuple[float, float]]) -> float:
@@ -154,12 +154,12 @@ def _together(parts: Sequence[tuple[float, float]]) -> float:
     return (total / spread) ** 2 if spread > 0 else math.inf
 
 
-def known(value: float, *, log: bool = True) -> Replicates:
+def known(value: float, *, log: bool = True) -> BootstrapEstimate:
     """Return a quantity that a run has once, such as its flush time. `log` needs `value` > 0."""
-    return Replicates(math.log(value) if log else value, None, 1, log=log)
+    return BootstrapEstimate(math.log(value) if log else value, None, 1, log=log)
 
 
-def counted(value: float) -> Replicates:
+def counted(value: float) -> BootstrapEstimate:
     """Return a count of a run. Unlike a time, it is exact, because the run counted all occurrences.
 
     It applies to that run only. Over several runs, the uncertainty is the variance between their counts.
@@ -170,40 +170,44 @@ def counted(value: float) -> Replicates:
 # Within one run
 
 
-def quantile(sample: BlockSample, probability: float) -> Replicates:
+def quantile(sample: BlockSample, probability: float) -> BootstrapEstimate:
     """Return a quantile of positive samples, e.g. 0.5 for the median."""
     centre, draws = sample.quantile(probability)
     return _positive(centre, draws, sample.n, sample.degrees)
 
 
-def median(sample: BlockSample) -> Replicates:
+def median(sample: BlockSample) -> BootstrapEstimate:
     return quantile(sample, 0.5)
 
 
-def interquartile_range(sample: BlockSample) -> Replicates:
+def interquartile_range(sample: BlockSample) -> BootstrapEstimate:
     """Return the third minus the first quartile."""
     low, low_draws = sample.quantile(0.25)
     high, high_draws = sample.quantile(0.75)
     return _positive(high - low, np.maximum(high_draws - low_draws, 0.0), sample.n, sample.degrees)
 
 
-def _positive(centre: float, draws: Floats, n: int, degrees: float) -> Replicates:
+def _positive(centre: float, draws: Floats, n: int, degrees: float) -> BootstrapEstimate:
     """Return log-scale replicates if all values are positive, else (bytes of idle seconds) linear-scale ones."""
     if n < FEWEST:
-        return Replicates(math.log(centre), None, n) if centre > 0 else Replicates(centre, None, n, log=False)
+        return (
+            BootstrapEstimate(math.log(centre), None, n)
+            if centre > 0
+            else BootstrapEstimate(centre, None, n, log=False)
+        )
     if centre > 0 and bool((draws > 0).all()):
-        return Replicates(math.log(centre), np.log(draws), n, 1, degrees)
-    return Replicates(centre, draws, n, 1, degrees, log=False, bounds=(0.0, math.inf))
+        return BootstrapEstimate(math.log(centre), np.log(draws), n, 1, degrees)
+    return BootstrapEstimate(centre, draws, n, 1, degrees, log=False, bounds=(0.0, math.inf))
 
 
-def ratio_of_sums(numerators: Numbers, denominators: Numbers, rng: np.random.Generator) -> Replicates:
+def ratio_of_sums(numerators: Numbers, denominators: Numbers, rng: np.random.Generator) -> BootstrapEstimate:
     """Return sum over sum, resampled in blocks: e.g. events per second from events and time of each operation."""
     upper, lower, degrees = resample(numerators, denominators, rng)
     centre = float(np.sum(numerators, dtype=np.float64)) / float(np.sum(denominators, dtype=np.float64))
     return _positive(centre, upper / lower, len(numerators), degrees)
 
 
-def theil_sen(samples: Numbers, rng: np.random.Generator, cells: int = 64) -> Replicates:
+def theil_sen(samples: Numbers, rng: np.random.Generator, cells: int = 64) -> BootstrapEstimate:
     """Return the slope of `samples` per 1,000 samples (Theil 1950, Sen 1968), in their unit.
 
     The median of all pairwise slopes costs the square of the number of points. Samples are therefore first
@@ -213,7 +217,7 @@ def theil_sen(samples: Numbers, rng: np.random.Generator, cells: int = 64) -> Re
     n = len(samples)
     cells = min(cells, n)
     if cells < 3:  # too few points for a trend
-        return Replicates(math.nan, None, n, log=False)
+        return BootstrapEstimate(math.nan, None, n, log=False)
     bounds = (np.arange(cells + 1) * n) // cells
     x = (bounds[:-1] + bounds[1:] - 1) / 2000.0
     y = np.array([np.median(samples[a:b]) for a, b in itertools.pairwise(bounds)])
@@ -223,13 +227,13 @@ def theil_sen(samples: Numbers, rng: np.random.Generator, cells: int = 64) -> Re
     fitted = slope * x + np.median(y - slope * x)
     redrawn = fitted + resampled_residuals(y - fitted, rng)
     draws = np.median((redrawn[:, second] - redrawn[:, first]) / run, axis=1)
-    return Replicates(slope, draws, n, log=False)
+    return BootstrapEstimate(slope, draws, n, log=False)
 
 
-def cliffs_delta(a: Ranks, b: Ranks) -> Replicates:
+def cliffs_delta(a: Ranks, b: Ranks) -> BootstrapEstimate:
     """Return P(a > b) - P(a < b) for one sample of each (Cliff 1993): 1 if every `a` is larger, 0 if neither is."""
     centre, draws = a.dominance(b)
-    return Replicates(centre, draws, a.n + b.n, 1, min(a.degrees, b.degrees), log=False, bounds=(-1.0, 1.0))
+    return BootstrapEstimate(centre, draws, a.n + b.n, 1, min(a.degrees, b.degrees), log=False, bounds=(-1.0, 1.0))
 
 
 def at_most(bad: int, tried: int, confidence: float = 0.95) -> float:
@@ -240,7 +244,7 @@ def at_most(bad: int, tried: int, confidence: float = 0.95) -> float:
     return 1.0 if bad >= tried else float(betaincinv(bad + 1, tried - bad, confidence))
 
 
-def slope_of(points: Sequence[tuple[float, Replicates]]) -> Replicates:
+def slope_of(points: Sequence[tuple[float, BootstrapEstimate]]) -> BootstrapEstimate:
     """Return the median slope of all pairs (Theil 1950, Sen 1968), in the quantity's unit per unit of the setting.
 
     `points`: two or more, each the setting and the quantity on the linear scale. The result has no interval if one of
@@ -257,9 +261,9 @@ def slope_of(points: Sequence[tuple[float, Replicates]]) -> Replicates:
     drawn = [each.draws for each in quantities if each.draws is not None]
     n, runs = sum(each.n for each in quantities), min(each.runs for each in quantities)
     degrees = min(each.degrees for each in quantities)
-    return Replicates(centre, slope(drawn) if len(drawn) == len(points) else None, n, runs, degrees, log=False)
+    return BootstrapEstimate(centre, slope(drawn) if len(drawn) == len(points) else None, n, runs, degrees, log=False)
 
 
-def intercept_of(points: Sequence[tuple[float, Replicates]], slope: float) -> float:
+def intercept_of(points: Sequence[tuple[float, BootstrapEstimate]], slope: float) -> float:
     """Return the intercept of the line with `slope` through the points: the median of their residuals."""
     return float(np.median([each.centre - slope * setting for setting, each in points]))

@@ -130,7 +130,7 @@ def _name(answer: Answer, several: bool) -> str:
 
 
 def _cells(answer: Answer) -> list[str]:
-    from tidemark.analysis.words import number
+    from tidemark.analysis.formatting import number
 
     one, errors = answer.prediction, answer.errors
     assert one is not None and errors is not None

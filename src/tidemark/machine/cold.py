@@ -20,7 +20,7 @@ import numpy as np
 
 from tidemark.errors import MachineError
 from tidemark.machine.inventory import moment
-from tidemark.runs.coding.shapes import pairs
+from tidemark.runs.coding.serde import pairs
 from tidemark.runs.proofs import ColdProof, Residency, Verdict
 
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tidemark.runs.coding.shapes import pairs
+from tidemark.runs.coding.serde import pairs
 from tidemark.runs.manifest import SeriesPart, SystemPart
 from tidemark.runs.spec import SeriesSpec
 from tidemark.systems.base import System, Variant

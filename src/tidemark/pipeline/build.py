@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidemark.analysis.database import write_database
+from tidemark.analysis.formatting import estimate_text
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.words import estimate_text
 from tidemark.errors import AnalysisError, ConfigError
 from tidemark.planner import accuracy
-from tidemark.results.claims.claims import Claim, ClaimBook, load_claims
+from tidemark.results.claims.claims import Claim, ClaimSet, load_claims
 from tidemark.results.claims.export import Listed, listed, write_claims
 from tidemark.results.claims.judge import Row, find_claim, from_elsewhere, not_measured, row_of, unjudged
 from tidemark.results.reference.content import FILE, folders, read_references
 from tidemark.results.reference.findings import DECLARED, Finding, declared
 from tidemark.results.report.summary_table import matrix_table
 from tidemark.results.tables import setup, stacks, sweeps
-from tidemark.results.tables.table import Table, Workshop, write_tables
+from tidemark.results.tables.table import Table, TableBuilder, write_tables
 from tidemark.runs.runset import RunSet
 from tidemark.studies.registry import registry
 from tidemark.studies.study import Results, Study, no_costs
@@ -60,10 +60,10 @@ def parts(run_set: RunSet) -> list[Part]:
     return made
 
 
-def whole(run_set: RunSet, of: Sequence[Part]) -> Workshop:
-    """Return the workshop for tables that cover all studies."""
+def whole(run_set: RunSet, of: Sequence[Part]) -> TableBuilder:
+    """Return the table builder for tables that cover all studies."""
     measures = Measures(run_set, of[0].results.quantities)
-    return Workshop(measures, tuple(part.results.publication for part in of), tuple(part.measures for part in of))
+    return TableBuilder(measures, tuple(part.results.publication for part in of), tuple(part.measures for part in of))
 
 
 def costs(made: Sequence[Part]) -> list[Cost | Age]:
@@ -71,7 +71,7 @@ def costs(made: Sequence[Part]) -> list[Cost | Age]:
     return [point for part in made for point in part.results.costs(part.measures)]
 
 
-def books() -> tuple[ClaimBook, ...]:
+def books() -> tuple[ClaimSet, ...]:
     return tuple(study.results.claims for study in registry().values())
 
 
@@ -108,12 +108,12 @@ def build_tables(results: Path) -> Path:
 
 def tables(part: Part) -> list[Table]:
     """Return the tables of a study."""
-    workshop = Workshop(part.measures, (part.results.publication,))
+    builder = TableBuilder(part.measures, (part.results.publication,))
     chapters = (part.results.tables, sweeps.build, stacks.build)
     asked = part.results.questions
     return [
-        *([matrix_table(workshop, asked)] if asked else []),
-        *(table for chapter in chapters for table in chapter(workshop)),
+        *([matrix_table(builder, asked)] if asked else []),
+        *(table for chapter in chapters for table in chapter(builder)),
     ]
 
 
@@ -121,18 +121,18 @@ def build_figures(results: Path) -> Path:
     """Draw the figures of each study into a folder of results/figures; return the path of the index."""
     # Matplotlib takes half a second to import, for which other commands need not wait.
     from tidemark.results.figures import stacks as then_and_now
-    from tidemark.results.figures.draw import Commission, draw
-    from tidemark.results.figures.studio import Studio
+    from tidemark.results.figures.context import FigureContext
+    from tidemark.results.figures.draw import FigureTask, draw
 
     made = parts(RunSet.load(results))
-    studios = {part.study.name: Studio.of(part.measures) for part in made}
+    contexts = {part.study.name: FigureContext.of(part.measures) for part in made}
     commissions = [
-        Commission(part.study.name, sketch)
+        FigureTask(part.study.name, figure_spec)
         for part in made
-        for sketches in (part.results.sketches, then_and_now.sketches)
-        for sketch in sketches()
+        for figure_specs in (part.results.figure_specs, then_and_now.figure_specs)
+        for figure_spec in figure_specs()
     ]
-    draw(studios, commissions, results / "figures")
+    draw(contexts, commissions, results / "figures")
     return results / "figures" / "index.json"
 
 
@@ -145,7 +145,7 @@ def build_claims(results: Path) -> Path:
 def build_paper(results: Path, sources: Path | None = None) -> Path:
     """Write results/paper/values.json, typeset the paper of `sources`, and return the path of results/paper.pdf."""
     from tidemark.results.paper.compile import PAPER, write_paper
-    from tidemark.results.paper.contribution import Chapter
+    from tidemark.results.paper.paper_section import Chapter
 
     run_set = RunSet.load(results)
     made = parts(run_set)

@@ -17,7 +17,7 @@ from tidemark.measure.identity import client_digest, harness_digest
 from tidemark.paths import Workspace, write_if_changed
 from tidemark.pipeline.inputs import refuse_absent
 from tidemark.runs.circumstances import Harness
-from tidemark.runs.coding.shapes import pairs
+from tidemark.runs.coding.serde import pairs
 from tidemark.runs.names import MAIN
 from tidemark.runs.plan import PlanFile, PlannedMachine, PlannedSeries, Round
 from tidemark.runs.spec import FORMAT, SeriesSpec

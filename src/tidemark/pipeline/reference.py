@@ -62,19 +62,21 @@ def _references(run_set: RunSet, archive: str | None = None) -> list[Reference]:
 def _first_figure(part: Part) -> tuple[Figure | None, str]:
     """Return the figure of a study to keep, and its SVG; None and "" if its runs cannot show it."""
     # Matplotlib takes half a second to import, for which other commands need not wait.
-    from tidemark.results.figures.draw import Commission, draw
-    from tidemark.results.figures.studio import Studio
+    from tidemark.results.figures.context import FigureContext
+    from tidemark.results.figures.draw import FigureTask, draw
 
     study, wanted = part.study.name, part.results.first_figure
-    sketches = list(part.results.sketches())
-    sketch = next((each for each in sketches if each.name == wanted), sketches[0])
+    figure_specs = list(part.results.figure_specs())
+    figure_spec = next((each for each in figure_specs if each.name == wanted), figure_specs[0])
     with tempfile.TemporaryDirectory() as place:
-        draw({study: Studio.of(part.measures)}, [Commission(study, sketch)], Path(place))
+        draw({study: FigureContext.of(part.measures)}, [FigureTask(study, figure_spec)], Path(place))
         (entry,) = json.loads(Path(place, "index.json").read_text())["figures"]
         if entry["reason"] is not None:
             return None, ""
-        drawing = Path(place, study, f"{sketch.name}.svg").read_text()
-    return Figure(f"{sketch.name}.svg", entry["title"], " ".join([entry["finding"], *entry["notes"]]).strip()), drawing
+        drawing = Path(place, study, f"{figure_spec.name}.svg").read_text()
+    return Figure(
+        f"{figure_spec.name}.svg", entry["title"], " ".join([entry["finding"], *entry["notes"]]).strip()
+    ), drawing
 
 
 def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tidemark.analysis import words
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.words import Missing, listed
+from tidemark.analysis.formatting import Cell as TableCell
+from tidemark.analysis.formatting import MissingCell, listed
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.planner.cost_model import FAR, MANY, PLAIN, Age, Cell, Cost
 from tidemark.planner.prediction import KINDS, Errors, Judged, Load, checked, setting_of
-from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
+from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 
 BOUND = 0.3  # default for the largest error with which a load is predicted
 BEYOND = 2  # times the largest measured setting: a load beyond the measured range
@@ -37,7 +37,7 @@ NOTES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PredictionAccuracy:
     """Errors of a system's law for loads of one kind, inside or beyond the measured range.
 
     `errors` is None if nothing could be held out. `reason` states why nothing is predicted; empty if it is.
@@ -57,7 +57,7 @@ class Standing:
         return f"{OF_KIND[self.kind]}; {'beyond' if self.is_beyond else 'inside of'} what was measured"
 
 
-def standings(points: Sequence[Cost | Age], bound: float = BOUND) -> list[Standing]:
+def standings(points: Sequence[Cost | Age], bound: float = BOUND) -> list[PredictionAccuracy]:
     """Return standings sorted by system, stack and kind, for the kinds that each system was measured in."""
     found: dict[tuple[str, str], list[Cost]] = {}
     for each in points:
@@ -71,7 +71,7 @@ def standings(points: Sequence[Cost | Age], bound: float = BOUND) -> list[Standi
     ]
 
 
-def conclusion(found: Sequence[Standing], bound: float = BOUND) -> str:
+def conclusion(found: Sequence[PredictionAccuracy], bound: float = BOUND) -> str:
     """Return sentences that state for which systems loads are predicted, and for which not."""
     if not found:
         return "No run here measures the cost of a commit: no other load is predicted."
@@ -92,9 +92,9 @@ def conclusion(found: Sequence[Standing], bound: float = BOUND) -> str:
     return said
 
 
-def _not_predicted(inside: Sequence[Standing]) -> list[str]:
+def _not_predicted(inside: Sequence[PredictionAccuracy]) -> list[str]:
     """Return each reason once, after the systems it applies to; with the kind of load if it applies to one only."""
-    by_reason: dict[str, list[Standing]] = {}
+    by_reason: dict[str, list[PredictionAccuracy]] = {}
     for each in inside:
         if each.reason:
             by_reason.setdefault(each.reason, []).append(each)
@@ -105,12 +105,12 @@ def _not_predicted(inside: Sequence[Standing]) -> list[str]:
     return said
 
 
-def _percent(standing: Standing) -> str:
+def _percent(standing: PredictionAccuracy) -> str:
     errors = standing.errors
     return "" if errors is None else f"{100 * errors.median:.0f} % and {100 * errors.worst:.0f} %"
 
 
-def _of_system(costs: Sequence[Cost], ages: Sequence[Age], bound: float) -> Iterator[Standing]:
+def _of_system(costs: Sequence[Cost], ages: Sequence[Age], bound: float) -> Iterator[PredictionAccuracy]:
     first = costs[0]
     who = (first.system, first.title, first.stack)
     for kind in KINDS:
@@ -120,16 +120,16 @@ def _of_system(costs: Sequence[Cost], ages: Sequence[Age], bound: float) -> Iter
             sound = checked(_asking(kind), costs)
             judged = Judged.of(sound, ages)
             cells = _cells(kind, sound)
-        except Absent as absent:
-            yield Standing(*who, kind, False, None, str(absent))
+        except NotAvailable as absent:
+            yield PredictionAccuracy(*who, kind, False, None, str(absent))
             continue
         for is_beyond, cell in enumerate(cells):
             try:
                 errors = judged.errors(cell)
-            except Absent as absent:
-                yield Standing(*who, kind, bool(is_beyond), None, str(absent))
+            except NotAvailable as absent:
+                yield PredictionAccuracy(*who, kind, bool(is_beyond), None, str(absent))
             else:
-                yield Standing(*who, kind, bool(is_beyond), errors, errors.above(bound) or "")
+                yield PredictionAccuracy(*who, kind, bool(is_beyond), errors, errors.above(bound) or "")
 
 
 def _asking(kind: str) -> Load:
@@ -152,26 +152,26 @@ def _cells(kind: str, sound: Sequence[Cost]) -> tuple[Cell, Cell]:
     return Cell(middle, round(inside)), Cell(middle, round(beyond))
 
 
-def build(workshop: Workshop, points: Sequence[Cost | Age]) -> Iterator[Table]:
+def build(builder: TableBuilder, points: Sequence[Cost | Age]) -> Iterator[Table]:
     """Yield the table planning, if a study provides commit costs."""
     found = standings(points)
     if found:
         rows = [line(each) for each in found]
         systems = {(each.system, each.stack) for each in found}
         runs = [
-            run for series in workshop.run_set.series if (series.system, series.stack) in systems for run in series.runs
+            run for series in builder.run_set.series if (series.system, series.stack) in systems for run in series.runs
         ]
         title = "How far predictions of other loads are off on cells held out"
-        yield workshop.table("planning", title, COLUMNS, rows, runs, NOTES)
+        yield builder.table("planning", title, COLUMNS, rows, runs, NOTES)
 
 
-def line(standing: Standing) -> list[words.Cell]:
-    head: list[words.Cell] = [standing.title, standing.stack, standing.load]
+def line(standing: PredictionAccuracy) -> list[TableCell]:
+    head: list[TableCell] = [standing.title, standing.stack, standing.load]
     verdict = f"{NOT_PREDICTED}: {standing.reason}" if standing.reason else PREDICTED
     errors = standing.errors
     if errors is None:
-        return [*head, *[Missing(standing.reason)] * 4, verdict]
-    age: words.Cell = Missing("no age of a writer that keeps up was measured")
+        return [*head, *[MissingCell(standing.reason)] * 4, verdict]
+    age: TableCell = MissingCell("no age of a writer that keeps up was measured")
     if errors.age_median is not None:
         age = 100 * errors.age_median
     return [*head, errors.cells, 100 * errors.median, 100 * errors.worst, age, verdict]

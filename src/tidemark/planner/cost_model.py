@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tidemark.analysis.quantities import Absent
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.runs.run import Run
 
 LEAST_SHARE = 0.1  # of a measured commit: the least that remains after subtracting table growth
@@ -81,18 +81,18 @@ class Law:
     waiting: float | None = None
 
     def commit_ms(self, cell: Cell, commits: float = 0.0) -> float:
-        """Return the time of a commit after `commits` earlier ones; raise Absent if a term is unknown."""
+        """Return the time of a commit after `commits` earlier ones; raise NotAvailable if a term is unknown."""
         own = self.fixed_ms + self.row_ms * cell.rows
         if cell.rtt_ms is not None:
             if self.offset_ms is None or self.trips is None:
-                raise Absent(f"not known for {FAR}")
+                raise NotAvailable(f"not known for {FAR}")
             own += self.offset_ms + self.trips * cell.rtt_ms
         if cell.writers > 1:
             if self.waiting is None:
-                raise Absent(f"not known for {MANY}")
+                raise NotAvailable(f"not known for {MANY}")
             own *= 1 + self.waiting * (cell.writers - 1)
         if own <= 0:
-            raise Absent("the law gives no time above 0 there")
+            raise NotAvailable("the law gives no time above 0 there")
         return own + self.growth_ms * commits
 
 
@@ -107,7 +107,7 @@ def fit(costs: Sequence[Cost]) -> Law:
 
     Cells with one writer and local files determine the fixed and per-row time; the store's terms and the waiting for
     other writers are then fitted relative to them. Each step minimises the sum of absolute errors, for lines on the
-    log scale, so that an outlying cell has little influence. Raise Absent for fewer than two batch sizes.
+    log scale, so that an outlying cell has little influence. Raise NotAvailable for fewer than two batch sizes.
     """
     growth = _growth(costs)
     own = {id(each): max(each.commit_ms - growth * each.commits, LEAST_SHARE * each.commit_ms) for each in costs}
@@ -129,7 +129,7 @@ def fit(costs: Sequence[Cost]) -> Law:
 def held_out(costs: Sequence[Cost]) -> dict[Cell, float | None]:
     """Return the law's error in each cell when it is fitted without that cell: 0.3 is 30 % too long or too short.
 
-    The error is None if too few cells remain to predict it. Raise Absent if the law cannot be fitted at all.
+    The error is None if too few cells remain to predict it. Raise NotAvailable if the law cannot be fitted at all.
     """
     fit(costs)
     return {cell: _error(costs, cell) for cell in dict.fromkeys(each.cell for each in costs)}
@@ -146,7 +146,7 @@ def _error(costs: Sequence[Cost], cell: Cell) -> float | None:
         return max(
             relative_error(law.commit_ms(cell, each.commits), each.commit_ms) for each in costs if each.cell == cell
         )
-    except Absent:
+    except NotAvailable:
         return None
 
 
@@ -160,10 +160,10 @@ def _line(points: Sequence[tuple[float, float, float]], least: float) -> tuple[f
     """Return the offset (at least `least`) and slope (at least 0) of the times above their bases.
 
     `points`: setting, time, base. Candidates are the lines through two points, or through one with zero slope or
-    offset; the smallest sum of absolute errors on the log scale wins. Raise Absent for fewer than two settings.
+    offset; the smallest sum of absolute errors on the log scale wins. Raise NotAvailable for fewer than two settings.
     """
     if len({x for x, _, _ in points}) < 2:
-        raise Absent("needs two settings or more")
+        raise NotAvailable("needs two settings or more")
     rest = [(x, time - base) for x, time, base in points]
     lines = [(y, 0.0) for _, y in rest] + [(0.0, y / x) for x, y in rest if x > 0]
     for (x, y), (other, above) in itertools.combinations(rest, 2):
@@ -180,5 +180,5 @@ def _line(points: Sequence[tuple[float, float, float]], least: float) -> tuple[f
 
     best = min(lines, key=off)
     if math.isinf(off(best)):
-        raise Absent("no line fits")
+        raise NotAvailable("no line fits")
     return best

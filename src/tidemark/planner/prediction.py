@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from tidemark.analysis.quantities import Absent
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.planner.cost_model import FAR, MANY, PLAIN, Age, Cell, Cost, Law, fit, held_out, relative_error
 
 ROOM = 0.7  # largest share of their time that writers may be busy
@@ -125,7 +125,7 @@ def _answer(load: Load, costs: Sequence[Cost], ages: Sequence[Age], bound: float
         judged = Judged.of(sound, ages)
         sizes = _sizes(load, sound)
         tried = [(_predicted(load, judged.law, sound, size), judged.errors(load.cell(size))) for size in sizes]
-    except Absent as absent:
+    except NotAvailable as absent:
         return Answer(*who, NOT_PREDICTED, str(absent))
     trusted = [(each, errors) for each, errors in tried if errors.above(bound) is None]
     if not trusted:
@@ -144,17 +144,17 @@ def _answer(load: Load, costs: Sequence[Cost], ages: Sequence[Age], bound: float
 
 
 def checked(load: Load, costs: Sequence[Cost]) -> list[Cost]:
-    """Return the costs that the load's law is fitted to; raise Absent if they are too few or one has a flaw."""
+    """Return the costs that the load's law is fitted to; raise NotAvailable if they are too few or one has a flaw."""
     kinds = set(load.cell(1).kinds)
     wanted = [each for each in costs if set(each.cell.kinds) <= kinds]
     for each in wanted:
         if each.flaw:
-            raise Absent(each.flaw)
+            raise NotAvailable(each.flaw)
     for kind in KINDS:
         settings = {setting_of(each.cell) for each in wanted if each.cell.kinds[-1] == kind}
         if kind in kinds and len(settings) < NEEDED[kind]:
             beside = " above 1" if kind == MANY else ""
-            raise Absent(
+            raise NotAvailable(
                 f"too few cells to hold one out: {kind}{beside}: measured {len(settings)}, needed {NEEDED[kind]}"
             )
     return wanted
@@ -183,7 +183,7 @@ class Judged:
         """Return the errors to expect of a prediction for `cell`.
 
         Inside the measured range: the held-out errors of cells with others on both sides, and the residuals at the
-        ends. Beyond it, the ends are held out as well. Raise Absent if a required cell cannot be held out.
+        ends. Beyond it, the ends are held out as well. Raise NotAvailable if a required cell cannot be held out.
         """
         found: list[float] = []
         left: list[float] = []
@@ -199,7 +199,7 @@ class Judged:
                 if inside and setting_of(each) in ends:
                     left.append(self.left[each])
                 elif error is None:
-                    raise Absent("too few cells: one of them cannot be held out")
+                    raise NotAvailable("too few cells: one of them cannot be held out")
                 else:
                     found.append(error)
         middle = median(self.ages) if self.ages else None
@@ -235,7 +235,10 @@ def _farthest(sound: Sequence[Cost]) -> float:
 
 
 def _sizes(load: Load, sound: Sequence[Cost]) -> list[int]:
-    """Return the batch sizes to try, ascending: 1, 2, 5, 10 and so on. Raise Absent if the load is out of reach."""
+    """Return the batch sizes to try, ascending: 1, 2, 5, 10 and so on.
+
+    Raise NotAvailable if the load is out of reach.
+    """
     least, most = _reach(sound)
     asked = (
         ("writers", load.writers, _most_writers(sound)),
@@ -244,10 +247,12 @@ def _sizes(load: Load, sound: Sequence[Cost]) -> list[int]:
     )
     for what, value, measured in asked:
         if value > REACH * measured:
-            raise Absent(f"out of reach: {value:,.10g} {what}, measured up to {measured:,.10g}")
+            raise NotAvailable(f"out of reach: {value:,.10g} {what}, measured up to {measured:,.10g}")
     if load.batch is not None:
         if not least <= load.batch <= most:
-            raise Absent(f"out of reach: batches of {load.batch:,}; reached are {math.ceil(least):,} to {most:,.0f}")
+            raise NotAvailable(
+                f"out of reach: batches of {load.batch:,}; reached are {math.ceil(least):,} to {most:,.0f}"
+            )
         return [load.batch]
     ladder = (step * 10**power for power in range(10) for step in (1, 2, 5))
     return [size for size in ladder if least <= size <= most]

@@ -9,9 +9,9 @@ from typing import Any
 
 from tidemark.errors import AnalysisError
 from tidemark.runs.circumstances import Disk, Harness, Interference, Machine, WarmUp
-from tidemark.runs.coding.fields import Fields
-from tidemark.runs.coding.older import brought_up
-from tidemark.runs.coding.shapes import Pairs, read
+from tidemark.runs.coding.json_reader import Fields
+from tidemark.runs.coding.migrations import brought_up
+from tidemark.runs.coding.serde import Pairs, read
 from tidemark.runs.dataset import Provenance
 from tidemark.runs.proofs import ColdProof, Oracle
 

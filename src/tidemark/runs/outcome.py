@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tidemark.errors import AnalysisError, RebootNeeded, TidemarkError
 from tidemark.paths import Workspace, write_atomically
-from tidemark.runs.coding.fields import Fields
-from tidemark.runs.coding.shapes import read, to_json, written
+from tidemark.runs.coding.json_reader import Fields
+from tidemark.runs.coding.serde import read, to_json, written
 from tidemark.runs.spec import SeriesSpec
 
 STATUSES = ("complete", "failed", "not-run")

@@ -8,8 +8,8 @@ from typing import Any
 
 from tidemark.errors import AnalysisError
 from tidemark.runs.circumstances import Harness, Machine
-from tidemark.runs.coding.fields import Fields
-from tidemark.runs.coding.shapes import Pairs
+from tidemark.runs.coding.json_reader import Fields
+from tidemark.runs.coding.serde import Pairs
 from tidemark.runs.dataset import Provenance
 from tidemark.runs.manifest import DEFAULT_DURABILITY, FIRST_STUDY, FIRST_WORKLOAD
 from tidemark.runs.names import BATCH, MAIN, SINGLE

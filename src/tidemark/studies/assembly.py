@@ -9,26 +9,26 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.prose import or_why
-from tidemark.analysis.quantities import Quantities
-from tidemark.results.claims.claims import ClaimBook
-from tidemark.results.claims.evidence import Evidence
+from tidemark.analysis.metrics import MetricSet
+from tidemark.analysis.text_blocks import or_why
+from tidemark.results.claims.claim_data import ClaimData
+from tidemark.results.claims.claims import ClaimSet
 from tidemark.results.claims.measures import Measure
-from tidemark.results.paper.contribution import Contribution
-from tidemark.results.tables.table import Table, Workshop
+from tidemark.results.paper.paper_section import PaperSection
+from tidemark.results.tables.table import Table, TableBuilder
 from tidemark.runs.runset import RunSet
 from tidemark.studies.study import Study
 
 if TYPE_CHECKING:
-    from tidemark.results.figures.studio import Sketch
+    from tidemark.results.figures.context import FigureSpec
 
-Written = Callable[[], str]  # returns a sentence; raises Absent if the runs do not support it
+Written = Callable[[], str]  # returns a sentence; raises NotAvailable if the runs do not support it
 
 
 class Tables(Protocol):
     """Module that builds tables."""
 
-    def build(self, workshop: Workshop) -> Iterator[Table]: ...
+    def build(self, builder: TableBuilder) -> Iterator[Table]: ...
 
 
 class Sentences(Protocol):
@@ -38,47 +38,47 @@ class Sentences(Protocol):
         """Return all sentences by their names in the study's chapter."""
 
 
-def tables_of(*modules: Tables) -> Callable[[Workshop], Iterator[Table]]:
+def tables_of(*modules: Tables) -> Callable[[TableBuilder], Iterator[Table]]:
     """Return a function that yields the tables of all `modules`, in this order."""
 
-    def build(workshop: Workshop) -> Iterator[Table]:
+    def build(builder: TableBuilder) -> Iterator[Table]:
         for module in modules:
-            yield from module.build(workshop)
+            yield from module.build(builder)
 
     return build
 
 
-def sketches_of(*modules: str) -> Callable[[], Iterator[Sketch]]:
-    """Return a function that yields the sketches of all modules of these names, in this order.
+def figure_specs_of(*modules: str) -> Callable[[], Iterator[FigureSpec]]:
+    """Return a function that yields the figures of all modules of these names, in this order.
 
     The modules are imported on that call: Matplotlib takes half a second to import, and no other command needs it.
     """
 
-    def sketches() -> Iterator[Sketch]:
+    def figure_specs() -> Iterator[FigureSpec]:
         for name in modules:
-            yield from import_module(name).sketches()
+            yield from import_module(name).figure_specs()
 
-    return sketches
+    return figure_specs
 
 
 def claims_of(
     study: Study,
-    quantities: Quantities,
+    quantities: MetricSet,
     measures: Mapping[str, Measure],
-    evidence: type[Evidence],
+    claim_data: type[ClaimData],
     *,
     remarks: tuple[str, ...],
     rates: Mapping[str, float] = MappingProxyType({}),
     set_up_bytes: float,
-) -> ClaimBook:
+) -> ClaimSet:
     """Return the claims of the study's claims.yaml."""
-    return ClaimBook(
+    return ClaimSet(
         study=study.name,
         title=study.title,
         path=_folder(study) / "claims.yaml",
         quantities=quantities,
         measures=measures,
-        evidence=evidence,
+        claim_data=claim_data,
         rates=rates,
         remarks=remarks,
         set_up_bytes=set_up_bytes,
@@ -90,10 +90,10 @@ def chapter_of[W: Sentences](
     values: Callable[[RunSet], Mapping[str, str]],
     writer: Callable[[Measures], W],
     findings: Callable[[W], Sequence[Written]],
-) -> Contribution:
+) -> PaperSection:
     """Return the contribution of the study's chapter.typ and, if it exists, front.typ, with sentences by `writer`."""
     front = _folder(study) / "front.typ"
-    return Contribution(
+    return PaperSection(
         chapter=_folder(study) / "chapter.typ",
         front=front if front.is_file() else None,
         values=values,

@@ -23,16 +23,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tidemark.analysis.measures import Measures
-    from tidemark.analysis.quantities import Quantities
+    from tidemark.analysis.metrics import MetricSet
     from tidemark.config import Config
     from tidemark.measure.workload import Workload
     from tidemark.planner.cost_model import Age, Cost
-    from tidemark.results.claims.claims import ClaimBook
-    from tidemark.results.figures.studio import Sketch
-    from tidemark.results.paper.contribution import Contribution
+    from tidemark.results.claims.claims import ClaimSet
+    from tidemark.results.figures.context import FigureSpec
+    from tidemark.results.paper.paper_section import PaperSection
     from tidemark.results.publication import Publication
-    from tidemark.results.report.summary_table import Question
-    from tidemark.results.tables.table import Table, Workshop
+    from tidemark.results.report.summary_table import SummaryMetric
+    from tidemark.results.tables.table import Table, TableBuilder
     from tidemark.runs.runset import RunSet
     from tidemark.runs.spec import SeriesSpec
 
@@ -89,18 +89,18 @@ class Results:
 
     `views` is SQL that creates the study's views in the metrics database. `notes` return the notes required next to its
     numbers in the report, and `questions` are the columns of the report's first table. `costs` yields measured commit
-    times, from which other loads are predicted. `first_figure` names the sketch that represents the study where one
-    picture is shown; empty means the first sketch.
+    times, from which other loads are predicted. `first_figure` names the figure that represents the study where one
+    picture is shown; empty means the first figure.
     """
 
-    quantities: Quantities
+    quantities: MetricSet
     publication: Publication
-    tables: Callable[[Workshop], Iterator[Table]]
-    sketches: Callable[[], Iterator[Sketch]]
-    claims: ClaimBook
-    paper: Contribution
+    tables: Callable[[TableBuilder], Iterator[Table]]
+    figure_specs: Callable[[], Iterator[FigureSpec]]
+    claims: ClaimSet
+    paper: PaperSection
     notes: Callable[[RunSet], tuple[str, ...]]
-    questions: tuple[Question, ...] = ()
+    questions: tuple[SummaryMetric, ...] = ()
     views: str = ""
     costs: Callable[[Measures], Iterator[Cost | Age]] = no_costs
     first_figure: str = ""

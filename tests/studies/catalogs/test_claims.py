@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tidemark.analysis.statistics import Replicates, counted, known
+from tidemark.analysis.statistics import BootstrapEstimate, counted, known
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, load_claims
 from tidemark.studies.catalogs import published
-from tidemark.studies.catalogs.claims import CatalogEvidence
+from tidemark.studies.catalogs.claims import CatalogClaimData
 from tidemark.studies.catalogs.results import RESULTS
 
 # By the id of the claim: the verdict of the appendix on the text.
@@ -47,8 +47,8 @@ def test_every_row_is_a_separate_claim() -> None:
 def test_text_is_checked_against_its_appendix() -> None:
     claims = {claim.id: claim for claim in load_claims(RESULTS.claims)}
     for name, expected in OF_ITSELF.items():
-        evidence: CatalogEvidence = None  # type: ignore[assignment]  # no measured evidence is used
-        replicates, unit = claims[name].measure(evidence)
+        claim_data: CatalogClaimData = None  # type: ignore[assignment]  # no measured evidence is used
+        replicates, unit = claims[name].measure(claim_data)
         verdict, _, _ = claims[name].criterion.judge(replicates.estimate(unit))
         assert verdict == expected, name
 
@@ -69,7 +69,7 @@ def test_the_published_signs_stay_as_printed() -> None:
         (known(50.0), INCONCLUSIVE),
     ],
 )
-def test_a_count_is_judged_as_exact(found: Replicates, verdict: str) -> None:
+def test_a_count_is_judged_as_exact(found: BootstrapEstimate, verdict: str) -> None:
     """A count of 50 requests in flight is exact; a single time has no interval to be judged by."""
     claim = next(claim for claim in load_claims(RESULTS.claims) if claim.id == "in-flight")
     assert claim.criterion.judge(found.estimate("requests"))[0] == verdict

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from tidemark.analysis.quantities import Absent
-from tidemark.runs.coding.fields import Fields
-from tidemark.runs.coding.shapes import read
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.runs.coding.json_reader import Fields
+from tidemark.runs.coding.serde import read
 from tidemark.runs.runset import RunSet
 from tidemark.studies.catalogs.findings import crash_sentence
 from tidemark.studies.catalogs.metrics import Kills, crashes
@@ -146,6 +146,6 @@ def test_loss_is_reported_with_the_setting_that_repeats_it() -> None:
     assert "0 of 1 kills of Server, 3 acknowledged entities and updates are lost" in later
     gone = crash_sentence(run_set({"kills": [kill(holds=False, answered_s=None)], "window": None}))
     assert "it does not answer again" in gone
-    with pytest.raises(Absent):
+    with pytest.raises(NotAvailable):
         crash_sentence(run_set({"excused": "keeps nothing"}))
     assert [reason for _, reason in crashes(run_set({"excused": "keeps nothing"}))] == ["keeps nothing"]

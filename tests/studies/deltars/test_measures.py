@@ -7,8 +7,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.statistics import Replicates, known
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, known
 from tidemark.studies.deltars.claims import MEASURES
 from tidemark.studies.deltars.metrics import UPLOAD, WRITE_MEAN, mean_of
 
@@ -19,7 +19,7 @@ class Told:
     def __init__(self, seconds: dict[tuple[str, str], float]) -> None:
         self._seconds = seconds
 
-    def hot(self, _quantity: Any, system: str, mode: str) -> Replicates:
+    def hot(self, _quantity: Any, system: str, mode: str) -> BootstrapEstimate:
         return known(self._seconds[system, mode])
 
 
@@ -42,7 +42,7 @@ def test_gap_closed_by_another_path_is_a_share_of_the_total_gap() -> None:
     paths = ("legacy", "delta-rs-hdfs", "spark-delta-hdfs", mode)
     assert measured("gap-closed", seconds, WRITE_MEAN, *paths) == (pytest.approx(75.0), "%")
     seconds["spark-delta-hdfs", mode] = 22.0
-    with pytest.raises(Absent, match="has no ratio"):
+    with pytest.raises(NotAvailable, match="has no ratio"):
         measured("gap-closed", seconds, WRITE_MEAN, *paths)
 
 

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from tidemark.analysis.quantities import Absent
-from tidemark.results.report.summary_table import Asked
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.results.report.summary_table import SystemRuns
 from tidemark.studies.deltars.results import QUESTIONS
 
 # Only two systems wrote the largest table, and one was measured with more processors than the others.
@@ -28,7 +28,7 @@ def series(system: str, mode: str, runs: tuple[str, ...] = ("run",)) -> Any:
 
 
 @pytest.fixture
-def asked() -> dict[str, Asked]:
+def asked() -> dict[str, SystemRuns]:
     of_all = {name: [series(name, mode) for mode in modes] for name, modes in MEASURED.items()}
     of_all["failed"] = [series("failed", "supplier_sf100-1", runs=())]
     all_series = [each for own in of_all.values() for each in own]
@@ -39,10 +39,10 @@ def asked() -> dict[str, Asked]:
 
     run_set = SimpleNamespace(select=select)
     measures = cast(Any, SimpleNamespace(run_set=run_set, value=lambda _quantity, chosen: chosen.mode))
-    return {name: Asked(measures, name, tuple(own)) for name, own in of_all.items()}
+    return {name: SystemRuns(measures, name, tuple(own)) for name, own in of_all.items()}
 
 
-def test_systems_are_compared_on_the_largest_table_that_most_wrote(asked: dict[str, Asked]) -> None:
+def test_systems_are_compared_on_the_largest_table_that_most_wrote(asked: dict[str, SystemRuns]) -> None:
     write = QUESTIONS[0]
     for name in ("delta-rs-hdfs", "delta-rs-local", "legacy"):
         assert cast(Any, write.ask(asked[name])) == "supplier_sf100-1"
@@ -53,7 +53,7 @@ def test_systems_are_compared_on_the_largest_table_that_most_wrote(asked: dict[s
     ("name", "said"),
     [("delta-rs-hdfs-before", "not measured with supplier_sf100, 1 processor"), ("failed", "failed: no disk")],
 )
-def test_system_without_that_table_is_not_compared(asked: dict[str, Asked], name: str, said: str) -> None:
-    with pytest.raises(Absent, match=said):
+def test_system_without_that_table_is_not_compared(asked: dict[str, SystemRuns], name: str, said: str) -> None:
+    with pytest.raises(NotAvailable, match=said):
         QUESTIONS[0].ask(asked[name])
     assert QUESTIONS[0].noted(asked[name]) == ""

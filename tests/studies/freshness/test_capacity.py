@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.studies.freshness.records import RECORD
 
-from tidemark.analysis.quantities import Absent
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.runs.proofs import Oracle
 from tidemark.runs.run import Run
 from tidemark.stream.paced import Sent
@@ -86,7 +86,7 @@ def test_capacity_is_the_rate_before_the_first_at_which_the_lag_grows() -> None:
     assert found[:3] == pytest.approx([20, 1e4, 1.5e4])
     assert found[3] == pytest.approx(0.6, abs=0.05)  # from 0.1 to 1.1 s
     assert cast(Any, STEP_CPU.at(10).how)(run).value == pytest.approx(2e4)
-    with pytest.raises(Absent, match="no step of 160 events/s"):
+    with pytest.raises(NotAvailable, match="no step of 160 events/s"):
         cast(Any, STEP_CPU.at(160).how)(run)
 
 
@@ -100,7 +100,7 @@ def test_capacity_of_repeats_is_the_rate_that_all_sustain() -> None:
     assert ending(capacity([climb(0.0, 0.0), lower])) == (WITHIN, "40 events/s: grows"), (
         "what ended a climb says more than its end"
     )
-    with pytest.raises(Absent, match="the lowest rate of the climb"):
+    with pytest.raises(NotAvailable, match="the lowest rate of the climb"):
         capacity([higher, climb(0.5, 0.0)])
 
 
@@ -134,7 +134,7 @@ def test_a_table_that_is_far_behind_grows_whatever_its_slope() -> None:
     ],
 )
 def test_without_a_step_that_holds_there_is_no_capacity(run: Run, said: str) -> None:
-    with pytest.raises(Absent, match=said):
+    with pytest.raises(NotAvailable, match=said):
         held(run)
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from tidemark.analysis.quantities import Absent
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import known
 from tidemark.planner.cost_model import Age
 from tidemark.studies.freshness.metrics import MADE_P50, ROWS, costs
@@ -24,7 +24,7 @@ def test_ages_come_from_sound_runs_without_kills() -> None:
 
     def value(quantity: object, series: Any) -> Any:
         if series.mode.startswith("event"):
-            raise Absent("the table does not hold each event once")
+            raise NotAvailable("the table does not hold each event once")
         return known({ROWS: 1010.0, MADE_P50: 0.6}[cast(Any, quantity)])
 
     (found,) = costs(cast(Any, SimpleNamespace(run_set=SimpleNamespace(series=all_series), value=value)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.studies.freshness.records import RECORD
 
-from tidemark.analysis.quantities import Absent
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.runs.proofs import Oracle
 from tidemark.runs.run import Run
 from tidemark.studies.freshness.metrics import lag
@@ -49,5 +49,5 @@ def test_long_window_keeps_the_maximum_of_each_stretch() -> None:
 
 
 def test_a_table_that_lost_events_has_no_lag() -> None:
-    with pytest.raises(Absent, match="each event once"):
+    with pytest.raises(NotAvailable, match="each event once"):
         lag(run(0, missing=1))

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from tests.studies.freshness.records import RECORD
 
-from tidemark.analysis.words import Missing
+from tidemark.analysis.formatting import MissingCell
 from tidemark.errors import OracleError
 from tidemark.runs.manifest import Footprint
 from tidemark.studies.freshness.tables import READS, STREAMED, lines
@@ -79,9 +79,9 @@ def test_row_lost_by_maintenance_is_detected() -> None:
 
 def test_unmeasurable_cells_state_the_reason() -> None:
     (alone,) = taken(Table(capabilities=frozenset()))
-    assert alone[:3] == [STREAMED, 50, 105] and alone[3:7] == [Missing(NOBODY)] * 4
+    assert alone[:3] == [STREAMED, 50, 105] and alone[3:7] == [MissingCell(NOBODY)] * 4
     _, refused = taken(Table(refused="no call"))
-    assert refused == [Missing("no call")] * (len(READS) - HEAD)
+    assert refused == [MissingCell("no call")] * (len(READS) - HEAD)
     _, failed = taken(Table(fails=True))
-    assert failed[:7] == [Missing("merge failed: ValueError: no memory")] * 7
-    assert lines(RECORD) == [[Missing("its table was not read")] * (len(READS) - HEAD)]  # also files of older runs
+    assert failed[:7] == [MissingCell("merge failed: ValueError: no memory")] * 7
+    assert lines(RECORD) == [[MissingCell("its table was not read")] * (len(READS) - HEAD)]  # also files of older runs

@@ -6,7 +6,7 @@ import math
 from types import SimpleNamespace
 from typing import Any, cast
 
-from tidemark.analysis.quantities import Absent
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import known
 from tidemark.planner.cost_model import Cell
 from tidemark.studies.ingest.object_store.results import costs
@@ -47,7 +47,7 @@ def test_commit_rates_become_times_by_writers_and_distance() -> None:
     def hot(quantity: object, each: Any) -> Any:
         assert quantity is COMMITS
         if each.mode not in rates:
-            raise Absent("no commit was acknowledged inside the window")
+            raise NotAvailable("no commit was acknowledged inside the window")
         return known(rates[each.mode])
 
     found = list(costs(cast(Any, SimpleNamespace(run_set=SimpleNamespace(series=all_series), hot=hot))))

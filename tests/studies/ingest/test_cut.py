@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tidemark.analysis.quantities import Absent
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.machine import power
@@ -132,5 +132,5 @@ def test_sentence_names_the_losses_of_each_system(monkeypatch: pytest.MonkeyPatc
     assert "there once in DuckLake (durability: full) (0.78)" in said
     assert costly(found[0]).estimate("").value == 1 and costly(found[1]).estimate("").value == 0
     monkeypatch.setattr(results, "series_with_cuts", lambda _run_set: [series("DuckLake", "default")])
-    with pytest.raises(Absent, match="only root"):
+    with pytest.raises(NotAvailable, match="only root"):
         cut_sentence(cast(RunSet, None))

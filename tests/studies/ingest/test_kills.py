@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from tidemark.analysis.quantities import Absent
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.runs.runset import RunSet
 from tidemark.studies.ingest.fault_injection import kills as kills_module
 from tidemark.studies.ingest.fault_injection.kills import (
@@ -58,7 +58,7 @@ def test_twenty_kills_without_a_loss_give_a_tighter_bound_than_three() -> None:
         found = costly(series(*(kill("a writer", moment) for moment in range(count)))).estimate("")
         assert found.value == 0 and found.high == pytest.approx(high, abs=0.02)
     assert costly(series(kill("a writer", 1, holds=False))).estimate("").value == 1
-    with pytest.raises(Absent, match="without any kill"):
+    with pytest.raises(NotAvailable, match="without any kill"):
         costly(series(kill("a writer", 1), undisturbed=False))
 
 
@@ -71,7 +71,7 @@ def test_sentence_names_systems_that_kept_and_lost_rows(run_set: Any) -> None:
     assert "10 acknowledged rows are lost and 0 doubled, as it does without any kill" in kept_sentence(run_set(also))
     unread = series(kill("PostgreSQL", 1), kill("PostgreSQL", 2, holds=False, said="FileNotFoundError: gone"))
     assert "after 1 of 2 kills of PostgreSQL, no client can read the table any more." in kept_sentence(run_set(unread))
-    with pytest.raises(Absent):
+    with pytest.raises(NotAvailable):
         kept_sentence(run_set())
 
 
@@ -82,5 +82,5 @@ def test_duplicated_row_is_reported_with_the_retry_policy(run_set: Any) -> None:
     assert "DuckLake, sent again blindly does not hold" in said and "once in DuckLake, sent again after a look" in said
     assert [retry_of(each) for each in (blind, check, series(doubled))] == [BLIND, CHECK, NEVER]
     assert twice([blind]).estimate("").value == 1 and twice([check]).estimate("").high < 0.15
-    with pytest.raises(Absent, match="sent a batch"):
+    with pytest.raises(NotAvailable, match="sent a batch"):
         twice([])

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tidemark.analysis.quantities import Absent
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.pipeline.plan import make_plan
@@ -102,7 +102,7 @@ def test_commits_during_and_between_maintenance_calls_are_separated() -> None:
     assert commit_ms([one], 0.5, during=True).value == pytest.approx(8)
     assert slowed([one], 0.5).estimate("x").value == pytest.approx(4)
     # Some 20 commits begin in the last expire and the one before; a p99 needs 100.
-    with pytest.raises(Absent, match="needs 100 commits"):
+    with pytest.raises(NotAvailable, match="needs 100 commits"):
         commit_ms([one], 0.99, True, "expire")
     assert slowed([one], 0.5, "expire").value == pytest.approx(4)
     during, between = one.pause_s(during=True), one.pause_s(during=False)
@@ -117,7 +117,7 @@ def test_calls_are_counted_by_outcome_and_only_complete_rounds_count() -> None:
     assert sorted(one.rounds_s()) == pytest.approx([0.4, 0.6])  # not the third, in which a call was refused
     assert round_s([one]).value == pytest.approx(0.6**0.5 * 0.4**0.5, rel=0.03)
     assert round_s([one]).estimate("s").low is None  # only two rounds
-    with pytest.raises(Absent, match="without an error"):
+    with pytest.raises(NotAvailable, match="without an error"):
         round_s([kept([CALLS[-1]])])
 
 
@@ -130,7 +130,7 @@ def test_reads_that_failed_or_saw_fewer_rows_than_before_are_counted() -> None:
 def test_table_with_wrong_rows_has_no_times_and_a_share_of_wrong_rows() -> None:
     broken = kept(CALLS, words="20 rows doubled", title="Lossy", missing=20)
     for compute in (lambda: slowed([broken], 0.5), lambda: round_s([broken])):
-        with pytest.raises(Absent, match="does not hold what was acknowledged"):
+        with pytest.raises(NotAvailable, match="does not hold what was acknowledged"):
             compute()
     assert wrong([broken]).value == pytest.approx(0.02) and wrong([kept(CALLS)]).estimate("").is_below(0.01)
 
@@ -154,7 +154,7 @@ def test_sentence_names_tables_that_maintenance_breaks(said: Callable[..., str])
     held = said(kept(CALLS), broken)
     assert "there once in DuckLake." in held and "Lossy: 20 rows doubled (without maintenance: exact)" in held
     assert said(kept(CALLS)).endswith("there once in DuckLake.")
-    with pytest.raises(Absent, match="no table was maintained"):
+    with pytest.raises(NotAvailable, match="no table was maintained"):
         said()
 
 

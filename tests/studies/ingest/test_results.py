@@ -15,14 +15,14 @@ import pytest
 import yaml
 
 from tidemark.analysis.blocks import REPLICATES
-from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.statistics import Estimate, Replicates
+from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, Estimate
 from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.pipeline.plan import make_plan
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, load_claims
-from tidemark.runs.coding.fields import Fields
-from tidemark.runs.coding.shapes import read
+from tidemark.runs.coding.json_reader import Fields
+from tidemark.runs.coding.serde import read
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest import published, quantities
@@ -30,7 +30,7 @@ from tidemark.studies.ingest.fault_injection.settings import FAULTS, KILL_SECOND
 from tidemark.studies.ingest.front.settings import FRONT
 from tidemark.studies.ingest.gateway.policies import POLICIES, FileBundling, GroupCommit
 from tidemark.studies.ingest.load.records import NOT_TOLD
-from tidemark.studies.ingest.measures import IngestEvidence
+from tidemark.studies.ingest.measures import IngestClaimData
 from tidemark.studies.ingest.object_store.results import round_trips
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
 from tidemark.studies.ingest.parts import part_name, settings_of
@@ -76,10 +76,10 @@ def run(
     return cast(Run, made)
 
 
-def of(quantity: Quantity, measured: Run) -> Estimate:
+def of(quantity: Metric, measured: Run) -> Estimate:
     how = quantity.how
     assert callable(how)
-    found: Replicates = how(measured)
+    found: BootstrapEstimate = how(measured)
     return found.estimate(quantity.unit)
 
 
@@ -108,7 +108,7 @@ def test_throughput_counts_acknowledgements_inside_the_window() -> None:
 def test_run_that_lost_rows_has_no_throughput_and_reports_the_loss() -> None:
     measured = run([ACKED] * 100, exact=False)
     for quantity in (quantities.COMMITS, quantities.ROWS, quantities.P99, quantities.FAIRNESS):
-        with pytest.raises(Absent, match="does not hold what was acknowledged"):
+        with pytest.raises(NotAvailable, match="does not hold what was acknowledged"):
             of(quantity, measured)
     lost = of(quantities.LOST, measured)
     assert lost.value == 0.01 and lost.is_above(0.003)
@@ -233,7 +233,7 @@ def test_behind_a_front_a_commit_holds_many_requests() -> None:
     assert of(quantities.REQUESTS_A_FILE, measured).value == pytest.approx(2)
     assert of(quantities.REQUESTS_A_COMMIT, measured).value == pytest.approx(102 / 27)
     assert of(quantities.FAIRNESS, measured).value == pytest.approx(1)
-    with pytest.raises(Absent, match="no front"):
+    with pytest.raises(NotAvailable, match="no front"):
         of(quantities.REQUESTS_A_FILE, run([ACKED] * 9))
 
 
@@ -264,9 +264,9 @@ def far(times: dict[int, float]) -> tuple[Any, list[Any]]:
     draws = np.random.default_rng(1).normal(1, 0.005, (len(times), REPLICATES))
     known = {f"s3-{rtt}": (time, draw) for (rtt, time), draw in zip(times.items(), draws, strict=True)}
 
-    def hot(_quantity: Any, each: Any) -> Replicates:
+    def hot(_quantity: Any, each: Any) -> BootstrapEstimate:
         time, draw = known[each.mode]
-        return Replicates(float(np.log(time)), np.log(time * draw), 50)
+        return BootstrapEstimate(float(np.log(time)), np.log(time * draw), 50)
 
     return SimpleNamespace(hot=hot), series
 
@@ -292,10 +292,10 @@ def test_files_read_are_known_only_for_runs_with_queries() -> None:
     named = {each.name: each for each in RESULTS.quantities}
     hour = of(named["files read: one hour"], asked)
     assert (hour.value, hour.low, hour.high) == (2, 2, 2)
-    with pytest.raises(Absent, match="no query is asked"):
+    with pytest.raises(NotAvailable, match="no query is asked"):
         of(named["files read: text"], run([ACKED]))
     for quantity in (quantities.COMMITS, quantities.P99, quantities.CONFLICTS, quantities.ERRORS, quantities.FILES):
-        with pytest.raises(Absent, match="nothing is committed"):
+        with pytest.raises(NotAvailable, match="nothing is committed"):
             of(quantity, asked)
 
 
@@ -309,7 +309,7 @@ def test_serial_round_trips_are_the_slope_over_the_distance() -> None:
     measures, series = far({0: 30, 20: 70})
     few = SimpleNamespace(hot=lambda quantity, each: replace(measures.hot(quantity, each), draws=None))
     assert round_trips(cast(Any, few), series).estimate("").low is None
-    with pytest.raises(Absent, match="two distances"):
+    with pytest.raises(NotAvailable, match="two distances"):
         round_trips(*far({20: 70}))
 
 
@@ -363,9 +363,9 @@ OF_ITSELF = {
 
 
 def test_page_is_checked_against_its_own_numbers() -> None:
-    evidence = IngestEvidence(cast(Any, SimpleNamespace(run_set=SimpleNamespace(stack="thesis"))))
+    claim_data = IngestClaimData(cast(Any, SimpleNamespace(run_set=SimpleNamespace(stack="thesis"))))
     found = {
-        claim.id: claim.criterion.judge(claim.measure(evidence)[0].estimate(""))[0]
+        claim.id: claim.criterion.judge(claim.measure(claim_data)[0].estimate(""))[0]
         for claim in load_claims(RESULTS.claims)
         if claim.id.startswith("printed-")
     }

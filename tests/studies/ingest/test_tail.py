@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.statistics import Replicates
+from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.config import load
 from tidemark.errors import ConfigError, SystemFailure
 from tidemark.pipeline.plan import make_plan
-from tidemark.runs.coding.fields import Fields
-from tidemark.runs.coding.shapes import read as decoded
+from tidemark.runs.coding.json_reader import Fields
+from tidemark.runs.coding.serde import read as decoded
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest.gateway.policies import STAGED, GroupCommit
@@ -230,10 +230,10 @@ def test_processes_load_a_real_table_at_a_share_of_their_capacity(target: str, t
     assert finding.is_exact and finding.expected == 5 * (len(pace.closed.response_ns) + window.operations + uncounted)
 
 
-def of(quantity: Quantity, run: Run) -> float:
+def of(quantity: Metric, run: Run) -> float:
     how = quantity.how
     assert callable(how)
-    found: Replicates = how(run)
+    found: BootstrapEstimate = how(run)
     return found.value
 
 
@@ -267,13 +267,13 @@ def test_quantiles_are_order_statistics_and_need_enough_requests() -> None:
     assert of(quantities.CORRECTED_P99, measured) == pytest.approx(975, abs=6)  # 199 of 5 ms, and 5, 10, ... 995
     assert of(quantities.OFFERED, measured) / of(quantities.CAPACITY, measured) == pytest.approx(0.5)
     assert of(quantities.UTILISATION, measured) == pytest.approx(25)  # 50 per second, 5 ms each
-    with pytest.raises(Absent, match="share a commit"):
+    with pytest.raises(NotAvailable, match="share a commit"):
         of(quantities.UTILISATION, run(1000, writers=2))
-    with pytest.raises(Absent, match=r"needs 10,000 requests, the run has 1,000"):
+    with pytest.raises(NotAvailable, match=r"needs 10,000 requests, the run has 1,000"):
         of(quantities.RESPONSE_P999, measured)
-    with pytest.raises(Absent, match="does not hold what was acknowledged"):
+    with pytest.raises(NotAvailable, match="does not hold what was acknowledged"):
         of(quantities.RESPONSE_P99, run(1000, exact=False))
-    with pytest.raises(Absent, match="by no schedule"):
+    with pytest.raises(NotAvailable, match="by no schedule"):
         of(quantities.RESPONSE_P99, run(1000, part="writers"))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.studies.lhbench.records import record_of
 
-from tidemark.analysis.quantities import Absent
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.runs.run import Run
 from tidemark.studies.lhbench import metrics
 from tidemark.studies.lhbench.metrics import GROWTH, MERGING, merge_s, merging
@@ -37,14 +37,14 @@ def test_refreshes_have_a_median_and_growth_but_no_size() -> None:
     run = merged({"merge 1": 2.0, "merge 2": 4.0}, [1, 2], ["load", "merge 1", "merge 2"])
     assert cast(Any, MERGING.how)(run).value == pytest.approx(3.0)
     assert cast(Any, GROWTH.how)(run).value == pytest.approx(2.0)
-    with pytest.raises(Absent, match="are refreshes"):
+    with pytest.raises(NotAvailable, match="are refreshes"):
         merge_s(run, 2)
 
 
 def test_merges_by_size_have_a_time_each_but_no_median() -> None:
     run = merged({"merge 35": 2.0, "merge 4": 4.0}, [1, 1], ["load 35", "merge 35", "load 4", "merge 4"])
-    with pytest.raises(Absent, match="no refreshes"):
+    with pytest.raises(NotAvailable, match="no refreshes"):
         cast(Any, MERGING.how)(run)
-    with pytest.raises(Absent, match="no refreshes"):
+    with pytest.raises(NotAvailable, match="no refreshes"):
         cast(Any, GROWTH.how)(run)
     assert [cast(Any, merging(size).how)(run).value for size in (4, 35)] == pytest.approx([4.0, 2.0])

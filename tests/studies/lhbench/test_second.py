@@ -14,9 +14,9 @@ import pytest
 from deltalake import write_deltalake
 from tests.studies.lhbench.records import record_of
 
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.words import Missing
-from tidemark.results.tables.table import Workshop
+from tidemark.analysis.formatting import MissingCell
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.results.tables.table import TableBuilder
 from tidemark.runs.run import Run
 from tidemark.studies.lhbench import tables as lake_tables
 from tidemark.studies.lhbench.metrics import LOADED, LOADED_TABLES, second_s, total_by
@@ -149,7 +149,7 @@ def test_times_are_medians_and_reasons_are_no_numbers() -> None:
     assert cast(Any, total_by(DUCKLAKE, BEFORE).how)(run).value == pytest.approx(0.005)
     assert cast(Any, LOADED.how)(run).value == pytest.approx(0.006)
     for how in (LOADED_TABLES.how, total_by(PARQUET, BEFORE).how):
-        with pytest.raises(Absent, match="q2: item is read wrong: 2 rows of 3"):
+        with pytest.raises(NotAvailable, match="q2: item is read wrong: 2 rows of 3"):
             cast(Any, how)(run)
 
 
@@ -165,7 +165,7 @@ def test_times_are_medians_and_reasons_are_no_numbers() -> None:
     ],
 )
 def test_reason_for_missing_times_is_stated(run: Run, words: str) -> None:
-    with pytest.raises(Absent, match=words):
+    with pytest.raises(NotAvailable, match=words):
         cast(Any, LOADED_TABLES.how)(run)
 
 
@@ -191,12 +191,12 @@ def rows_of(*found: tuple[str, dict[str, Any]]) -> dict[tuple[str, str, str], li
         )
         for title, second in found
     ]  # fmt: skip
-    workshop = SimpleNamespace(
+    builder = SimpleNamespace(
         run_set=SimpleNamespace(select=lambda **_: series),
         measures=SimpleNamespace(value=lambda quantity, each: quantity.how(each.runs[0])),
         table=lambda _name, _title, _columns, rows, _runs, _notes: rows,
     )
-    rows = cast(Any, lake_tables.second_engine(cast(Workshop, workshop)))
+    rows = cast(Any, lake_tables.second_engine(cast(TableBuilder, builder)))
     return {(title, way, query): rest for title, _, _, way, query, *rest in rows}
 
 
@@ -207,8 +207,8 @@ def test_each_engine_has_a_time_or_a_reason_per_query() -> None:
     shown = {key: [getattr(each, "value", each) for each in cells] for key, cells in rows.items()}
     assert shown["Files", "read_parquet", "q1"] == pytest.approx([0.008, 0.002, 4.0])
     spark, ours, ratio = shown["Files", "read_parquet", "q2"]
-    assert spark == pytest.approx(0.008) and ours == ratio == Missing("q2: 2 rows of 3")
-    assert shown["Files", "read_parquet", "all"][1] == Missing("q2: 2 rows of 3")
+    assert spark == pytest.approx(0.008) and ours == ratio == MissingCell("q2: 2 rows of 3")
+    assert shown["Files", "read_parquet", "all"][1] == MissingCell("q2: 2 rows of 3")
     assert shown["DuckLake (DuckDB)", "DuckLake", "load"][1] == pytest.approx(0.005)
     assert shown["DuckLake (DuckDB)", "DuckLake", "all"][1] == pytest.approx(0.003)
-    assert shown["Hudi", "", "all"][1:] == [Missing("no reader"), None]
+    assert shown["Hudi", "", "all"][1:] == [MissingCell("no reader"), None]

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from tidemark.analysis.quantities import Absent
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.config import load
 from tidemark.pipeline.plan import make_plan
 from tidemark.runs.run import Run
@@ -47,5 +47,5 @@ def test_the_first_and_the_last_writes_are_compared() -> None:
     assert (first.value, last.value) == (pytest.approx(2.0), pytest.approx(6.0))
     assert last.ratio(first).value == pytest.approx(3.0)
     few = cast(Run, SimpleNamespace(label="a run", column=lambda _name: times[:4]))
-    with pytest.raises(Absent, match="needs 5 commits, the run has 4"):
+    with pytest.raises(NotAvailable, match="needs 5 commits, the run has 4"):
         part_median(few, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from tidemark.analysis.words import Missing
+from tidemark.analysis.formatting import MissingCell
 from tidemark.runs.manifest import Flush
 from tidemark.runs.run import Run
 from tidemark.studies.streams.tables.inlining import COLUMNS, NO_FLUSH, NOT_READ, line
@@ -27,7 +27,7 @@ def test_reads_are_shown_before_and_after_the_flush() -> None:
 
 def test_table_without_inlining_is_read_once_and_failures_state_the_reason() -> None:
     cells = line(run(0, None, streamed=BEFORE), 4.0)
-    assert cells[1:9] == [0, 4.0, Missing(NO_FLUSH), Missing(NO_FLUSH), 0.5, 0.1, 0.7, 0.2]
-    assert cells[9:] == [Missing(NO_FLUSH)] * 4
+    assert cells[1:9] == [0, 4.0, MissingCell(NO_FLUSH), MissingCell(NO_FLUSH), 0.5, 0.1, 0.7, 0.2]
+    assert cells[9:] == [MissingCell(NO_FLUSH)] * 4
     failed = line(run(10, Flush(1.5, 9, 1, 9), streamed={"why_not": "count(*) failed: locked"}), 4.0)
-    assert failed[5:9] == [Missing("count(*) failed: locked")] * 4 and failed[9:] == [Missing(NOT_READ)] * 4
+    assert failed[5:9] == [MissingCell("count(*) failed: locked")] * 4 and failed[9:] == [MissingCell(NOT_READ)] * 4

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Absent, Quantities, Quantity
-from tidemark.analysis.statistics import Estimate, Replicates, generator
-from tidemark.analysis.words import Cell, Missing, attempt, comparison
+from tidemark.analysis.metrics import Metric, MetricSet, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, Estimate, generator
 from tidemark.errors import Incomparable
 from tidemark.results.tables.table import IDENTITY, Column, Table
 from tidemark.runs.names import MAIN
@@ -45,8 +45,8 @@ class Comparison:
 
     table: Table
     pairs: tuple[tuple[Series, Series], ...]
-    leading: Quantity
-    ratios: tuple[Estimate | Missing, ...]  # of the leading quantity, one per pair
+    leading: Metric
+    ratios: tuple[Estimate | MissingCell, ...]  # of the leading quantity, one per pair
     synthetic: bool
 
 
@@ -155,39 +155,39 @@ CHECKS: tuple[Callable[[Side, Side], Iterator[str]], ...] = (_datasets, _protoco
 # Computation
 
 
-def _column(quantities: Quantities, quantity: Quantity) -> Column:
+def _column(quantities: MetricSet, quantity: Metric) -> Column:
     if not quantity.signed:
         return Column(quantity.key, f"{quantity.title}, B / A", interval=True)
     share = quantities.relative(quantity)
     return Column(share.key, f"{share.title}, B less A", share.shown_unit, interval=True)
 
 
-def _compared(quantity: Quantity, a: Side, one: Series, b: Side, other: Series) -> Estimate | Missing:
+def _compared(quantity: Metric, a: Side, one: Series, b: Side, other: Series) -> Estimate | MissingCell:
     """Return the ratio of B to A; for signed quantities the difference, as a share of their scale if declared."""
     if quantity.signed:
         return _difference(a.measures.quantities.relative(quantity), a, one, b, other)
     return _ratio(quantity, a, one, b, other)
 
 
-def _ratio(quantity: Quantity, a: Side, one: Series, b: Side, other: Series) -> Estimate | Missing:
-    def compute() -> Replicates:
+def _ratio(quantity: Metric, a: Side, one: Series, b: Side, other: Series) -> Estimate | MissingCell:
+    def compute() -> BootstrapEstimate:
         below, above = a.measures.hot(quantity, one), b.measures.hot(quantity, other)
         if not (below.log and above.log):
-            raise Absent("a quantity that may be zero has no ratio")
+            raise NotAvailable("a quantity that may be zero has no ratio")
         return _apart(above, quantity, other).ratio(below)
 
     return attempt("", compute)
 
 
-def _difference(quantity: Quantity, a: Side, one: Series, b: Side, other: Series) -> Estimate | Missing:
-    def compute() -> Replicates:
+def _difference(quantity: Metric, a: Side, one: Series, b: Side, other: Series) -> Estimate | MissingCell:
+    def compute() -> BootstrapEstimate:
         below, above = a.measures.hot(quantity, one), b.measures.hot(quantity, other)
         return quantity.as_shown(_apart(above, quantity, other).difference(below))
 
     return attempt(quantity.shown_unit, compute)
 
 
-def _apart(replicates: Replicates, quantity: Quantity, series: Series) -> Replicates:
+def _apart(replicates: BootstrapEstimate, quantity: Metric, series: Series) -> BootstrapEstimate:
     """Permute B's replicates: those of a series are seeded by its name, which both sets may share."""
     if replicates.draws is None:
         return replicates
@@ -223,7 +223,7 @@ def _readers(first: Mapping[Key, Series], second: Mapping[Key, Series]) -> Itera
                 yield f"The oracle of {series.title}, {series.mode_title}, read by {ours} in A and by {theirs} in B."
 
 
-def _notes(a: Side, b: Side, leading: Quantity) -> Iterator[str]:
+def _notes(a: Side, b: Side, leading: Metric) -> Iterator[str]:
     yield from _measured_by(a, b)
     for letter, side in (("A", a), ("B", b)):
         machines = " and ".join(sorted(map(machine_words, side.run_set.machines)))

@@ -7,11 +7,11 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from tidemark.analysis.words import Missing
+from tidemark.analysis.formatting import MissingCell
 from tidemark.paths import write_if_changed
 from tidemark.results.archive.compare import Comparison
 from tidemark.results.figures import plots, style
-from tidemark.results.figures.studio import Look
+from tidemark.results.figures.context import Look
 
 ROW = 0.24  # inches
 
@@ -38,7 +38,7 @@ def _draw(comparison: Comparison) -> style.Frame:
     axes.axvline(1, color=style.FAINT, linewidth=0.8)
     rows = []
     for row, ((one, _), ratio) in enumerate(zip(pairs, ratios, strict=True)):
-        if isinstance(ratio, Missing):
+        if isinstance(ratio, MissingCell):
             axes.text(1, row, f" missing: {ratio.reason}"[:60], fontsize=style.SMALL, color=style.FAINT, va="center")
             continue
         rows += plots.rows_of(ratio, system=one.title, row=row)

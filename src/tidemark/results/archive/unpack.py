@@ -18,7 +18,7 @@ from tidemark.errors import AnalysisError, ConfigError, DiskFull, is_disk_full
 from tidemark.paths import sync_directory
 from tidemark.progress import Progress
 from tidemark.results.archive.pack import DERIVED, METADATA
-from tidemark.runs.coding.fields import Fields, loaded
+from tidemark.runs.coding.json_reader import Fields, loaded
 from tidemark.runs.plan import PlanFile
 from tidemark.runs.runset import RunSet
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import yaml
 
-from tidemark.analysis.quantities import Quantities
+from tidemark.analysis.formatting import with_unit
+from tidemark.analysis.metrics import MetricSet
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import with_unit
 from tidemark.errors import AnalysisError
-from tidemark.results.claims.evidence import Evidence
+from tidemark.results.claims.claim_data import ClaimData
 from tidemark.results.claims.measures import Measure, MeasureCall
-from tidemark.runs.coding.fields import Fields
+from tidemark.runs.coding.json_reader import Fields
 
 REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
 INCONCLUSIVE, NOT_TESTABLE = "inconclusive", "not testable here"
@@ -140,7 +140,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimBook:
+class ClaimSet:
     """Claims of a study, with everything needed to test them.
 
     `evidence` selects the valid runs, and `remarks` are printed above the ledger. `rates` are estimated rows per
@@ -151,15 +151,15 @@ class ClaimBook:
     study: str
     title: str  # of the publication
     path: Path
-    quantities: Quantities
+    quantities: MetricSet
     measures: Mapping[str, Measure]
-    evidence: type[Evidence]
+    claim_data: type[ClaimData]
     rates: Mapping[str, float] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     set_up_bytes: float = 2e9
 
 
-def load_claims(book: ClaimBook) -> tuple[Claim, ...]:
+def load_claims(book: ClaimSet) -> tuple[Claim, ...]:
     """Return the claims in file order; raise AnalysisError, naming file and claim, if one is malformed."""
     path = book.path
     try:
@@ -179,7 +179,7 @@ def load_claims(book: ClaimBook) -> tuple[Claim, ...]:
     return tuple(claims.values())
 
 
-def _claim(item: Mapping[str, Any], book: ClaimBook, source: str) -> Claim:
+def _claim(item: Mapping[str, Any], book: ClaimSet, source: str) -> Claim:
     f = Fields(source, item)
     known = {"id", "section", "statement", "published", "measure", "reproduced", "shown", "needs"}
     if unknown := set(item) - known:

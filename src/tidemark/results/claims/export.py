@@ -15,8 +15,8 @@ from tidemark.analysis.measures import Measures
 from tidemark.errors import AnalysisError
 from tidemark.paths import write_if_changed
 from tidemark.progress import duration
-from tidemark.results.claims.claims import UNTESTED, Claim, ClaimBook
-from tidemark.results.claims.judge import THESIS, Judgement, Ledger, Row, counts_text, judge_all, needs_label
+from tidemark.results.claims.claims import UNTESTED, Claim, ClaimSet
+from tidemark.results.claims.judge import THESIS, ClaimReport, ClaimVerdict, Row, counts_text, judge_all, needs_label
 from tidemark.results.tables.table import markdown_grid
 from tidemark.runs.runset import RunSet
 
@@ -29,7 +29,7 @@ class Listed(NamedTuple):
     ours: str
 
 
-def write_claims(run_set: RunSet, judged_by: Sequence[tuple[ClaimBook, Measures]]) -> Path:
+def write_claims(run_set: RunSet, judged_by: Sequence[tuple[ClaimSet, Measures]]) -> Path:
     """Write claims.json, .csv and .md to the results folder, and return the path of the first."""
     results = run_set.results
     ledger = judge_all(run_set, judged_by)
@@ -38,7 +38,7 @@ def write_claims(run_set: RunSet, judged_by: Sequence[tuple[ClaimBook, Measures]
     return results / "claims.json"
 
 
-def to_json(ledger: Ledger) -> str:
+def to_json(ledger: ClaimReport) -> str:
     """Return one object per claim: the first stack's judgement in its top-level keys, other stacks' in `others`."""
     rows = []
     for row in ledger.rows:
@@ -78,7 +78,7 @@ def to_json(ledger: Ledger) -> str:
     return json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _judgement(judgement: Judgement) -> dict[str, object]:
+def _judgement(judgement: ClaimVerdict) -> dict[str, object]:
     ours = judgement.ours
     estimate = None
     if ours is not None and math.isfinite(ours.value):
@@ -96,7 +96,7 @@ def _judgement(judgement: Judgement) -> dict[str, object]:
     }
 
 
-def to_csv(ledger: Ledger) -> str:
+def to_csv(ledger: ClaimReport) -> str:
     """Return one line per claim; columns of stacks after the first have the stack's name as suffix."""
     buffer = io.StringIO()
     rows = [_cells(row) for row in ledger.rows]
@@ -126,7 +126,7 @@ def _cells(row: Row) -> dict[str, object]:
     return cells
 
 
-def _value(judgement: Judgement) -> dict[str, object]:
+def _value(judgement: ClaimVerdict) -> dict[str, object]:
     ours = judgement.ours
     return {
         "ours": ours.value if ours else None,
@@ -138,7 +138,7 @@ def _value(judgement: Judgement) -> dict[str, object]:
     }
 
 
-def _verdict(judgement: Judgement) -> dict[str, object]:
+def _verdict(judgement: ClaimVerdict) -> dict[str, object]:
     return {
         "direction": judgement.direction,
         "size": judgement.size,
@@ -147,7 +147,7 @@ def _verdict(judgement: Judgement) -> dict[str, object]:
     }
 
 
-def to_markdown(ledger: Ledger) -> str:
+def to_markdown(ledger: ClaimReport) -> str:
     """Return a table with two columns per stack, preceded by the counts of verdicts."""
     named = ledger.is_labelled
     counts = [

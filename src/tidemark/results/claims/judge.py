@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tidemark.analysis.formatting import estimate_text
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Absent
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import estimate_text
 from tidemark.errors import ConfigError
 from tidemark.progress import Progress
-from tidemark.results.claims.claims import NOT_TESTABLE, UNTESTED, VERDICTS, Claim, ClaimBook, load_claims
-from tidemark.results.claims.evidence import Evidence
+from tidemark.results.claims.claim_data import ClaimData
+from tidemark.results.claims.claims import NOT_TESTABLE, UNTESTED, VERDICTS, Claim, ClaimSet, load_claims
 from tidemark.results.claims.retest import Retest, retest
 from tidemark.runs.provenance import unfinished
 from tidemark.runs.run import source_runs
@@ -25,8 +25,8 @@ THESIS = "thesis"  # the stack that the claims were made with: if it is the only
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """Judgement of a claim by the runs of one stack. `ours` is None if they give no value, for `reason`."""
+class ClaimVerdict:
+    """ClaimVerdict of a claim by the runs of one stack. `ours` is None if they give no value, for `reason`."""
 
     stack: str
     wanted: str  # criterion for "reproduced", as text
@@ -60,11 +60,11 @@ class Row:
 
     study: str
     claim: Claim
-    judgements: tuple[Judgement, ...]
+    judgements: tuple[ClaimVerdict, ...]
     retest: Retest
 
     @property
-    def first(self) -> Judgement:
+    def first(self) -> ClaimVerdict:
         return self.judgements[0]
 
     @property
@@ -83,7 +83,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class ClaimReport:
     rows: tuple[Row, ...]
     stacks: tuple[str, ...]  # in the order of the rows' judgements
     dataset: str
@@ -110,7 +110,7 @@ def counts_text(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
 
 
-def judge_all(run_set: RunSet, judged_by: Sequence[tuple[ClaimBook, Measures]]) -> Ledger:
+def judge_all(run_set: RunSet, judged_by: Sequence[tuple[ClaimSet, Measures]]) -> ClaimReport:
     """Judge every claim of each book by its study's runs, once per stack of `run_set`, which contains all studies."""
     rows = []
     claims = [(book, measures, claim) for book, measures in judged_by for claim in load_claims(book)]
@@ -120,51 +120,51 @@ def judge_all(run_set: RunSet, judged_by: Sequence[tuple[ClaimBook, Measures]]) 
             progress.update(done + 1, claim.id)
     synthetic = any(dataset.synthetic for dataset in run_set.datasets)
     remarks = (*unfinished(run_set), *(remark for book, _ in judged_by for remark in book.remarks))
-    return Ledger(tuple(rows), in_order(run_set), dataset_label(run_set), synthetic, remarks)
+    return ClaimReport(tuple(rows), in_order(run_set), dataset_label(run_set), synthetic, remarks)
 
 
-def judged(claim: Claim, book: ClaimBook, measures: Measures) -> Row:
+def judged(claim: Claim, book: ClaimSet, measures: Measures) -> Row:
     """Return the ledger row of one claim."""
     run_set = measures.run_set
-    judgements = tuple(_judge(claim, book.evidence(measures, stack)) for stack in in_order(run_set))
+    judgements = tuple(_judge(claim, book.claim_data(measures, stack)) for stack in in_order(run_set))
     return Row(book.study, claim, judgements, retest(claim, book, run_set))
 
 
-def unjudged(claim: Claim, book: ClaimBook, reason: str) -> Row:
+def unjudged(claim: Claim, book: ClaimSet, reason: str) -> Row:
     """Return the row of a claim that no run can test, for `reason`."""
-    judgement = Judgement(THESIS, claim.criterion.words, None, UNTESTED, None, None, reason, ())
+    judgement = ClaimVerdict(THESIS, claim.criterion.words, None, UNTESTED, None, None, reason, ())
     return from_elsewhere(claim, book, [judgement])
 
 
-def from_elsewhere(claim: Claim, book: ClaimBook, judgements: Sequence[Judgement]) -> Row:
+def from_elsewhere(claim: Claim, book: ClaimSet, judgements: Sequence[ClaimVerdict]) -> Row:
     """Return the row of a claim whose judgements come from runs that are not available here."""
     return Row(book.study, claim, tuple(judgements), retest(claim, book, None))
 
 
-def _judge(claim: Claim, evidence: Evidence) -> Judgement:
+def _judge(claim: Claim, claim_data: ClaimData) -> ClaimVerdict:
     ours = verdict = direction = size = reason = None
     try:
-        replicates, unit = claim.measure(evidence)
-        _long_enough(claim, evidence)
+        replicates, unit = claim.measure(claim_data)
+        _long_enough(claim, claim_data)
         ours = replicates.estimate(unit)
         verdict, direction, size = claim.criterion.judge(ours)
-    except Absent as absent:
+    except NotAvailable as absent:
         reason, verdict = str(absent), NOT_TESTABLE
-    sources = tuple(source_runs(evidence.runs))
-    return Judgement(evidence.stack, claim.criterion.words, ours, verdict, direction, size, reason, sources)
+    sources = tuple(source_runs(claim_data.runs))
+    return ClaimVerdict(claim_data.stack, claim.criterion.words, ours, verdict, direction, size, reason, sources)
 
 
-def _long_enough(claim: Claim, evidence: Evidence) -> None:
-    if claim.window_seconds is None or not evidence.runs:
+def _long_enough(claim: Claim, claim_data: ClaimData) -> None:
+    if claim.window_seconds is None or not claim_data.runs:
         return
-    shortest = min(run.manifest.window_s for run in evidence.runs)
+    shortest = min(run.manifest.window_s for run in claim_data.runs)
     if shortest < 0.99 * claim.window_seconds:
-        raise Absent(
+        raise NotAvailable(
             f"depends on how much a run writes: needs windows of {claim.window_seconds:g} s, these had {shortest:.0f} s"
         )
 
 
-def find_claim(identity: str, books: Sequence[ClaimBook]) -> tuple[Claim, ClaimBook]:
+def find_claim(identity: str, books: Sequence[ClaimSet]) -> tuple[Claim, ClaimSet]:
     """Return the claim with this id and its book; raise ConfigError for an unknown id."""
     claims = {claim.id: (claim, book) for book in books for claim in load_claims(book)}
     if identity not in claims:
@@ -174,7 +174,7 @@ def find_claim(identity: str, books: Sequence[ClaimBook]) -> tuple[Claim, ClaimB
     return claims[identity]
 
 
-def row_of(run_set: RunSet, claim: Claim, book: ClaimBook) -> Row:
+def row_of(run_set: RunSet, claim: Claim, book: ClaimSet) -> Row:
     """Return the row of one claim from the runs of its study, or an untested row if `run_set` has none."""
     if book.study not in run_set.studies:
         return unjudged(claim, book, not_measured(run_set.studies))

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from tidemark.analysis.quantities import Quantities, Quantity
-from tidemark.analysis.statistics import Replicates
-from tidemark.results.claims.evidence import Evidence, extreme, mean, positive
+from tidemark.analysis.metrics import Metric, MetricSet
+from tidemark.analysis.statistics import BootstrapEstimate
+from tidemark.results.claims.claim_data import ClaimData, extreme, mean, positive
 
-type Measured = tuple[Replicates, str]
+type Measured = tuple[BootstrapEstimate, str]
 TIMES = "x"  # unit of a ratio
 OF_QUANTITIES = ("quantity", "over")  # arguments that claims specify as names of quantities
 
@@ -47,72 +47,72 @@ def measure[**Arguments](
 
 
 @measure(GENERAL)
-def value(evidence: Evidence, quantity: Quantity, system: str, mode: str) -> Measured:
+def value(claim_data: ClaimData, quantity: Metric, system: str, mode: str) -> Measured:
     """Return the quantity of the typical hot run; shares in percent."""
-    return quantity.as_shown(evidence.hot(quantity, system, mode)), quantity.shown_unit
+    return quantity.as_shown(claim_data.hot(quantity, system, mode)), quantity.shown_unit
 
 
 @measure(GENERAL)
-def ratio(evidence: Evidence, quantity: Quantity, system: str, vs: str, mode: str) -> Measured:
+def ratio(claim_data: ClaimData, quantity: Metric, system: str, vs: str, mode: str) -> Measured:
     """Return the quantity of one system over that of another."""
-    first, second = (positive(evidence.hot(quantity, name, mode)) for name in (system, vs))
+    first, second = (positive(claim_data.hot(quantity, name, mode)) for name in (system, vs))
     return first.ratio(second), TIMES
 
 
 @measure(GENERAL)
-def difference(evidence: Evidence, quantity: Quantity, system: str, vs: str, mode: str) -> Measured:
+def difference(claim_data: ClaimData, quantity: Metric, system: str, vs: str, mode: str) -> Measured:
     """Return the quantity of one system minus that of another."""
-    return evidence.hot(quantity, system, mode).difference(evidence.hot(quantity, vs, mode)), quantity.unit
+    return claim_data.hot(quantity, system, mode).difference(claim_data.hot(quantity, vs, mode)), quantity.unit
 
 
 @measure(GENERAL)
 def quotient(
-    evidence: Evidence, quantity: Quantity, system: str, over: Quantity, vs: str, mode: str, scale: float = 1.0
+    claim_data: ClaimData, quantity: Metric, system: str, over: Metric, vs: str, mode: str, scale: float = 1.0
 ) -> Measured:
     """Return one quantity over another, of the same or another system; `scale` converts both to one unit."""
-    first, second = positive(evidence.hot(quantity, system, mode)), positive(evidence.hot(over, vs, mode))
+    first, second = positive(claim_data.hot(quantity, system, mode)), positive(claim_data.hot(over, vs, mode))
     return first.ratio(second).scaled(scale), TIMES
 
 
 @measure(GENERAL)
-def ratio_to_largest(evidence: Evidence, quantity: Quantity, system: str, vs: list[str], mode: str) -> Measured:
+def ratio_to_largest(claim_data: ClaimData, quantity: Metric, system: str, vs: list[str], mode: str) -> Measured:
     """Return the quantity of one system over the largest of the systems in `vs`."""
-    others = extreme([positive(evidence.hot(quantity, name, mode)) for name in vs], largest=True)
-    return positive(evidence.hot(quantity, system, mode)).ratio(others), TIMES
+    others = extreme([positive(claim_data.hot(quantity, name, mode)) for name in vs], largest=True)
+    return positive(claim_data.hot(quantity, system, mode)).ratio(others), TIMES
 
 
 @measure(GENERAL)
-def difference_to_largest(evidence: Evidence, quantity: Quantity, system: str, vs: list[str], mode: str) -> Measured:
+def difference_to_largest(claim_data: ClaimData, quantity: Metric, system: str, vs: list[str], mode: str) -> Measured:
     """Return the quantity of one system minus the largest of the systems in `vs`, for quantities that may be zero."""
-    others = extreme([evidence.hot(quantity, name, mode) for name in vs], largest=True)
-    return evidence.hot(quantity, system, mode).difference(others), quantity.unit
+    others = extreme([claim_data.hot(quantity, name, mode) for name in vs], largest=True)
+    return claim_data.hot(quantity, system, mode).difference(others), quantity.unit
 
 
 @measure(GENERAL)
-def largest(evidence: Evidence, quantity: Quantity, systems: list[str], mode: str) -> Measured:
+def largest(claim_data: ClaimData, quantity: Metric, systems: list[str], mode: str) -> Measured:
     """Return the largest value of the quantity among `systems`."""
-    return extreme([evidence.hot(quantity, name, mode) for name in systems], largest=True), quantity.unit
+    return extreme([claim_data.hot(quantity, name, mode) for name in systems], largest=True), quantity.unit
 
 
 @measure(GENERAL)
-def spread(evidence: Evidence, quantity: Quantity, systems: list[str], mode: str) -> Measured:
+def spread(claim_data: ClaimData, quantity: Metric, systems: list[str], mode: str) -> Measured:
     """Return the largest over the smallest value among `systems`."""
-    parts = [positive(evidence.hot(quantity, name, mode)) for name in systems]
+    parts = [positive(claim_data.hot(quantity, name, mode)) for name in systems]
     pairs = [a.ratio(b) for a in parts for b in parts if a is not b]
     return extreme(pairs, largest=True), TIMES
 
 
 @measure(GENERAL)
-def order(evidence: Evidence, quantity: Quantity, systems: list[str], mode: str) -> Measured:
+def order(claim_data: ClaimData, quantity: Metric, systems: list[str], mode: str) -> Measured:
     """Return the smallest ratio of neighbours in the order of `systems`: above 1 if the quantity rises along it."""
-    parts = [positive(evidence.hot(quantity, name, mode)) for name in systems]
+    parts = [positive(claim_data.hot(quantity, name, mode)) for name in systems]
     return extreme([after.ratio(before) for before, after in pairwise(parts)], largest=False), TIMES
 
 
 @measure(GENERAL)
-def cold_effect(evidence: Evidence, quantity: Quantity, systems: list[str], mode: str) -> Measured:
+def cold_effect(claim_data: ClaimData, quantity: Metric, systems: list[str], mode: str) -> Measured:
     """Return cold over hot, as the geometric mean over `systems`."""
-    return mean([evidence.cold_effect(quantity, name, mode) for name in systems]), TIMES
+    return mean([claim_data.cold_effect(quantity, name, mode) for name in systems]), TIMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class MeasureCall:
     arguments: tuple[tuple[str, Any], ...]
 
     @classmethod
-    def parse(cls, given: Mapping[str, Any], measures: Mapping[str, Measure], quantities: Quantities) -> MeasureCall:
+    def parse(cls, given: Mapping[str, Any], measures: Mapping[str, Measure], quantities: MetricSet) -> MeasureCall:
         """Return the call; raise ValueError for an unknown measure or quantity, or if the arguments do not fit."""
         arguments = {key: item for key, item in given.items() if key != "name"}
         name = str(given.get("name"))
@@ -141,9 +141,9 @@ class MeasureCall:
                 arguments[key] = known[arguments[key]]
         return cls(measures[name], tuple(arguments.items()))
 
-    def __call__(self, evidence: Evidence) -> Measured:
-        """Return the measured number and its unit; raise Absent if the runs do not provide it."""
-        return self.measure.compute(evidence, **dict(self.arguments))
+    def __call__(self, claim_data: ClaimData) -> Measured:
+        """Return the measured number and its unit; raise NotAvailable if the runs do not provide it."""
+        return self.measure.compute(claim_data, **dict(self.arguments))
 
     @property
     def name(self) -> str:
@@ -170,6 +170,6 @@ class MeasureCall:
 
 
 def _spelt(item: object) -> str:
-    if isinstance(item, Quantity):
+    if isinstance(item, Metric):
         return item.name
     return "+".join(map(str, item)) if isinstance(item, list) else str(item)

@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from tidemark.results.claims.claims import Claim, ClaimBook
+from tidemark.results.claims.claims import Claim, ClaimSet
 from tidemark.runs.names import MAIN
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
@@ -32,7 +32,7 @@ class Retest:
     disk_bytes: float
 
 
-def retest(claim: Claim, book: ClaimBook, run_set: RunSet | None) -> Retest:
+def retest(claim: Claim, book: ClaimSet, run_set: RunSet | None) -> Retest:
     """Return the estimated cost of a retest, from the runs if any; windows are as long as the claim needs."""
     measure = claim.measure
     protocol = run_set.series[0].protocol if run_set else "quick"
@@ -81,13 +81,13 @@ def retest(claim: Claim, book: ClaimBook, run_set: RunSet | None) -> Retest:
     return Retest(f"./tidemark all --config {quoted}", seconds, book.set_up_bytes + trips + tables)
 
 
-def _section(book: ClaimBook) -> dict[str, Any]:
+def _section(book: ClaimSet) -> dict[str, Any]:
     """Return the keys that the study's section of the configuration may have."""
     found: dict[str, Any] = sections()[book.study]["properties"]
     return found
 
 
-def _defaults(book: ClaimBook) -> dict[str, tuple[float, int, int]]:
+def _defaults(book: ClaimSet) -> dict[str, tuple[float, int, int]]:
     protocols = _section(book)["protocols"]["default"]
     return {
         name: (sizes.get("window_seconds", SECONDS_A_WINDOW), sizes.get("runs", 1), sizes.get("repeats", 1))
@@ -95,7 +95,7 @@ def _defaults(book: ClaimBook) -> dict[str, tuple[float, int, int]]:
     }
 
 
-def _sizes(run_set: RunSet | None, book: ClaimBook, protocol: str) -> tuple[float, int, int]:
+def _sizes(run_set: RunSet | None, book: ClaimSet, protocol: str) -> tuple[float, int, int]:
     """Return window seconds, runs and repeats of the protocol of the runs, or of the one that would be used."""
     complete = [series for series in run_set.series if series.sweep == MAIN and series.runs] if run_set else []
     if complete:

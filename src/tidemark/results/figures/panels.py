@@ -11,11 +11,11 @@ import seaborn as sns
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.words import brief, number, shown
+from tidemark.analysis.formatting import brief, number, shown
+from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.results.figures import style
+from tidemark.results.figures.context import FigureContext, Group
 from tidemark.results.figures.plots import LEFT, missing, plain_ticks
-from tidemark.results.figures.studio import Group, Studio
 from tidemark.runs.run import Run
 
 MOST_POINTS = 4000
@@ -41,7 +41,7 @@ def facets(groups: Sequence[Group], columns: int, sharey: bool) -> sns.FacetGrid
 
 
 def scatter_panels(
-    studio: Studio, groups: Sequence[Group], runs: Mapping[str, Run], what: str, trend: Quantity
+    context: FigureContext, groups: Sequence[Group], runs: Mapping[str, Run], what: str, trend: Metric
 ) -> tuple[style.Frame, list[str]]:
     """Draw the time in ms of each operation (`what`) over the window, one panel per system, with its `trend`."""
     columns = min(3, len(groups))
@@ -87,9 +87,9 @@ def scatter_panels(
         axes.grid(axis="y")
         beyond = f"; ▲ {above.sum():,} to {number(float(values.max()), 3)} ms" if above.any() else ""
         try:
-            slope = studio.measures.of_run(trend, runs[group.label]).estimate("")
+            slope = context.measures.of_run(trend, runs[group.label]).estimate("")
             text = f"{trend.name} {shown(slope, digits=3)}"
-        except Absent as absent:
+        except NotAvailable as absent:
             text = f"{trend.name}: {brief(str(absent))}"  # the number of commits is in the next line
         axes.text(0.0, 1.04, f"{text}\nn {len(values):,}{beyond}", transform=axes.transAxes, fontsize=style.SMALL,
                   va="bottom", linespacing=1.05)  # fmt: skip

@@ -17,10 +17,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
-from tidemark.analysis.statistics import Estimate, Replicates, intercept_of, slope_of
-from tidemark.analysis.words import number
+from tidemark.analysis.formatting import number
+from tidemark.analysis.statistics import BootstrapEstimate, Estimate, intercept_of, slope_of
 from tidemark.results.figures import style
-from tidemark.results.figures.studio import Drawn, Group, Look, Studio
+from tidemark.results.figures.context import DrawnFigure, FigureContext, Group, Look
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 
@@ -226,7 +226,7 @@ class Count:
 
 
 def counts(
-    studio: Studio, rows: Sequence[tuple[str, Series, Sequence[Count]]], what: str
+    context: FigureContext, rows: Sequence[tuple[str, Series, Sequence[Count]]], what: str
 ) -> tuple[style.Frame, list[str]]:
     """Draw a row per title and a point per run, hollow for run 0; a row without counts shows the reason."""
     made = style.frame(style.COLUMN, ROW * len(rows) + 0.05)
@@ -238,10 +238,10 @@ def counts(
             missing(axes, row, series.missing())
             continue
         frame = pd.DataFrame({"value": [each.value for each in found], "run 0": [each.cold for each in found]})
-        colour = studio.colour(series)
+        colour = context.colour(series)
         sns.stripplot(
             frame.assign(row=title), x="value", y="row", order=names, hue="run 0", hue_order=[True, False],
-            dodge=any_cold, palette=["white", colour], marker=studio.look.shapes[series.title], size=4.5,
+            dodge=any_cold, palette=["white", colour], marker=context.look.shapes[series.title], size=4.5,
             linewidth=0.8, jitter=False, edgecolor=style.ink(colour), legend=False, ax=axes,
         )  # fmt: skip
         hot = frame.loc[~frame["run 0"], "value"]
@@ -273,7 +273,7 @@ type Point = tuple[Estimate | str, Series, bool]  # estimate or reason for its a
 
 
 def dots(
-    studio: Studio,
+    context: FigureContext,
     rows: Sequence[tuple[str, Sequence[Point]]],
     what: str,
     *,
@@ -298,7 +298,7 @@ def dots(
             beside(axes, y, spelt(estimate, thousands))
     for filled, found in data.items():
         if found:
-            lines(axes, found, "value", "row", studio.look, orient="y", joined=False, hollow=not filled)
+            lines(axes, found, "value", "row", context.look, orient="y", joined=False, hollow=not filled)
     if thousands:
         axes.text(
             1.03, 1.0, "thousands", transform=axes.transAxes, fontsize=style.SMALL, color=style.FAINT, va="bottom"
@@ -316,12 +316,17 @@ def dots(
 
 
 # By system title: pairs of setting and quantity on the linear scale, in order.
-type Points = Mapping[str, Sequence[tuple[float, Replicates]]]
+type Points = Mapping[str, Sequence[tuple[float, BootstrapEstimate]]]
 
 
 def fitted(
-    studio: Studio, title: str, systems: Points, labels: tuple[str, str], notes: Sequence[str], runs: Sequence[Run]
-) -> Drawn:
+    context: FigureContext,
+    title: str,
+    systems: Points,
+    labels: tuple[str, str],
+    notes: Sequence[str],
+    runs: Sequence[Run],
+) -> DrawnFigure:
     """Draw the plot. `labels` are for the setting and the quantity; the vertical axis starts at 0."""
     made = style.frame(style.PAGE, 2.3)
     axes = made.axes(0.55, 2.35)
@@ -329,13 +334,13 @@ def fitted(
         row for name, points in systems.items() for setting, quantity in points
         for row in rows_of(quantity.estimate(""), system=name, setting=setting)
     ]  # fmt: skip
-    lines(axes, rows, "setting", "value", studio.look, joined=False, legend=True)
+    lines(axes, rows, "setting", "value", context.look, joined=False, legend=True)
     words = {}
     for name, points in systems.items():
         if len(points) > 1:
             slope = slope_of(points).value
             start, ends = intercept_of(points, slope), [points[0][0], points[-1][0]]
-            sns.lineplot(x=ends, y=[start + slope * end for end in ends], color=style.ink(studio.look.colours[name]),
+            sns.lineplot(x=ends, y=[start + slope * end for end in ends], color=style.ink(context.look.colours[name]),
                          ax=axes)  # fmt: skip
             words[name] = f"{name}: {slope:.1f}"
     legend_beside(axes, words)
@@ -343,7 +348,7 @@ def fitted(
     axes.grid()
     axes.set_xlabel(labels[0])
     axes.set_ylabel(labels[1])
-    return studio.finish(made, title, [*notes, studio.run_set.coverage], runs)
+    return context.finish(made, title, [*notes, context.run_set.coverage], runs)
 
 
 type StackedRow = tuple[str, tuple[tuple[str, float], ...], str]  # title, parts, note or reason
@@ -390,8 +395,13 @@ def stacked(
 
 
 def heat(
-    studio: Studio, title: str, counts: pd.DataFrame, most: Sequence[int], notes: Sequence[str], runs: Sequence[Run]
-) -> Drawn:
+    context: FigureContext,
+    title: str,
+    counts: pd.DataFrame,
+    most: Sequence[int],
+    notes: Sequence[str],
+    runs: Sequence[Run],
+) -> DrawnFigure:
     """Draw a heat map of `counts`, int64[rows, columns] with labels; `most` is the largest possible count per row."""
     made = style.frame(style.PAGE, 0.9 + 0.28 * len(counts))
     axes = made.axes(1.75, 0.1)
@@ -401,4 +411,4 @@ def heat(
     )  # fmt: skip
     axes.tick_params(length=0, labelsize=style.SMALL)
     axes.tick_params(axis="x", rotation=20)
-    return studio.finish(made, title, [*notes, studio.run_set.coverage], runs)
+    return context.finish(made, title, [*notes, context.run_set.coverage], runs)

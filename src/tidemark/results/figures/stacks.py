@@ -5,41 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from tidemark.analysis.prose import conclusion, sentence
-from tidemark.analysis.quantities import Absent
+from tidemark.analysis.formatting import MissingCell, against, attempt, listed
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import Missing, against, attempt, listed
+from tidemark.analysis.text_blocks import conclusion, sentence
 from tidemark.results.figures import plots
-from tidemark.results.figures.studio import Drawn, Sketch, Studio
+from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.runs.run import Run
 from tidemark.runs.views import counterparts, in_order, modes
 
 TITLE = "Then and now"
 
 
-def sketches() -> Iterator[Sketch]:
+def figure_specs() -> Iterator[FigureSpec]:
     """Yield the figure then-and-now, which is omitted if only one stack was measured."""
-    yield Sketch("then-and-now", TITLE, then_and_now, optional=True)
+    yield FigureSpec("then-and-now", TITLE, then_and_now, optional=True)
 
 
-def then_and_now(studio: Studio) -> Drawn:
+def then_and_now(context: FigureContext) -> DrawnFigure:
     """Draw one row per system and newer stack; 1 means no change."""
-    run_set, leading = studio.run_set, studio.measures.quantities.leading
+    run_set, leading = context.run_set, context.measures.quantities.leading
     if len(run_set.stacks) == 1:
-        raise Absent(f"one software stack was measured, '{run_set.stack}'")
+        raise NotAvailable(f"one software stack was measured, '{run_set.stack}'")
     rows: dict[str, list[plots.Point]] = {}
     runs: list[Run] = []
     several = len(run_set.stacks) > 2
     filled, *hollow = modes(run_set)
     for then, now in counterparts(run_set):
-        found = attempt("", partial(studio.measures.ratio, leading, now, then))
-        point = f"{then.mode_title}: {found.reason}" if isinstance(found, Missing) else found
+        found = attempt("", partial(context.measures.ratio, leading, now, then))
+        point = f"{then.mode_title}: {found.reason}" if isinstance(found, MissingCell) else found
         label = f"{then.title}, {now.stack}" if several else then.title
         rows.setdefault(label, []).append((point, then, then.mode == filled))
         runs += [*then.hot_runs, *now.hot_runs]
     first, *others = in_order(run_set)
     made = plots.dots(
-        studio, list(rows.items()), f"{leading.noun}, {' or '.join(others)} / {first}", line=1.0, from_zero=False
+        context, list(rows.items()), f"{leading.noun}, {' or '.join(others)} / {first}", line=1.0, from_zero=False
     )
     marks = f" Filled: mode '{filled}'; hollow: {listed(hollow)}." if hollow else ""
     notes = [
@@ -56,4 +56,4 @@ def then_and_now(studio: Studio) -> Drawn:
                 groups[against(estimate, higher, lower, same)].append(which)
     newer = " or ".join(f"'{each}'" for each in others)
     shown = sentence(conclusion(f"with {newer} instead of '{first}', the {leading.noun}", "it", groups))
-    return studio.finish(made, f"{TITLE}: {leading.noun}", notes, runs, shown)
+    return context.finish(made, f"{TITLE}: {leading.noun}", notes, runs, shown)

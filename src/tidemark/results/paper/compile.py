@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tidemark.errors import AnalysisError
 from tidemark.paths import REPOSITORY, write_atomically
-from tidemark.results.paper.contribution import Chapter
+from tidemark.results.paper.paper_section import Chapter
 from tidemark.results.paper.values import Sources, newest, values
 from tidemark.runs.runset import RunSet
 

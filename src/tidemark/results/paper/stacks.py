@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from tidemark.analysis.formatting import MissingCell, attempt, comparison, estimate_text, listed
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.words import Missing, attempt, comparison, estimate_text, listed
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.results.claims.claims import NOT_TESTABLE
 from tidemark.results.claims.judge import counts_text, needs_label
 from tidemark.runs.run import Run
@@ -63,7 +63,7 @@ class StackWriter:
             name = then.title if len(self._stacks) == 2 else f"{then.title}, {now.stack}"
             medians = [self._median(series) for series in (then, now)]
             word = comparison(ratio, *self._leading.words) or "not comparable"
-            text = ratio.reason if isinstance(ratio, Missing) else estimate_text(ratio)
+            text = ratio.reason if isinstance(ratio, MissingCell) else estimate_text(ratio)
             rows.append([name, then.mode_title, *medians, text, str(word)])
         return {"heads": heads, "rows": rows}
 
@@ -146,7 +146,7 @@ class StackWriter:
     def _median(self, series: Series) -> str:
         try:
             return estimate_text(self._measures.hot(self._leading, series).estimate(self._leading.unit))
-        except Absent:
+        except NotAvailable:
             return "–"
 
     def _runs(self, stack: str) -> Iterator[Run]:

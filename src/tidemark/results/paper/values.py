@@ -12,13 +12,13 @@ from typing import Any
 
 from tidemark import __version__
 from tidemark.analysis.blocks import REPLICATES
-from tidemark.analysis.words import listed
+from tidemark.analysis.formatting import listed
 from tidemark.errors import AnalysisError
 from tidemark.machine.cold import COLD_SHARE, HOT_SHARE
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
-from tidemark.results.paper.contribution import Chapter
-from tidemark.results.paper.setting import setting
-from tidemark.results.paper.sheets import sheet, without_runs
+from tidemark.results.paper.method_text import setting
+from tidemark.results.paper.paper_section import Chapter
+from tidemark.results.paper.paper_tables import sheet, without_runs
 from tidemark.results.paper.stacks import StackWriter
 from tidemark.runs.dataset import Provenance
 from tidemark.runs.runset import RunSet, Series

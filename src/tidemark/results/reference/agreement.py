@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
+from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import Cell, Missing
 from tidemark.results.claims.claims import NOT_TESTABLE
 from tidemark.results.reference.content import About, Held, Reference
 from tidemark.results.tables.table import Column, Table
@@ -104,9 +104,9 @@ def _cells(pair: Pair) -> Iterator[Cell]:
     yield from (pair.study, pair.a.claim, pair.a.stack)
     for held in (pair.a, pair.b):
         if held is None:
-            yield from (Missing(pair.why_not), NOTHING)
+            yield from (MissingCell(pair.why_not), NOTHING)
         else:
-            yield from (held.ours if held.ours is not None else Missing(held.reason or held.verdict), held.verdict)
+            yield from (held.ours if held.ours is not None else MissingCell(held.reason or held.verdict), held.verdict)
     yield pair.outcome
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tidemark.analysis.words import estimate_text
+from tidemark.analysis.formatting import estimate_text
 from tidemark.progress import duration
 from tidemark.results.claims.judge import Row
 from tidemark.results.reference.content import About, Held, Reference

@@ -15,10 +15,10 @@ from pathlib import Path
 from tidemark.analysis.statistics import Estimate
 from tidemark.errors import AnalysisError
 from tidemark.paths import remove_others, write_if_changed
-from tidemark.results.claims.judge import THESIS, Judgement, Ledger, Row
+from tidemark.results.claims.judge import THESIS, ClaimReport, ClaimVerdict, Row
 from tidemark.results.tables.table import PER_RUN, Table
-from tidemark.runs.coding.fields import Fields
-from tidemark.runs.coding.shapes import read, to_json
+from tidemark.runs.coding.json_reader import Fields
+from tidemark.runs.coding.serde import read, to_json
 from tidemark.runs.provenance import harness_words, machine_words, mixture, unfinished
 from tidemark.runs.runset import RunSet
 from tidemark.runs.views import dataset_label, in_order
@@ -126,9 +126,9 @@ class Held:
     def key(self) -> tuple[str, str]:
         return self.claim, self.stack
 
-    def judgement(self, wanted: str, source: str) -> Judgement:
+    def judgement(self, wanted: str, source: str) -> ClaimVerdict:
         """Return it as a judgement whose runs are those of `source`."""
-        return Judgement(self.stack, wanted, self.ours, self.verdict, None, None, self.reason, (source,))
+        return ClaimVerdict(self.stack, wanted, self.ours, self.verdict, None, None, self.reason, (source,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +150,12 @@ class Reference:
     schema_version: int = SCHEMA_VERSION
 
 
-def of_ledger(ledger: Ledger) -> tuple[Held, ...]:
+def of_ledger(ledger: ClaimReport) -> tuple[Held, ...]:
     """Return the reference result of each claim of `ledger` under each of its stacks."""
     return tuple(_held(row, each) for row in ledger.rows for each in row.judgements)
 
 
-def _held(row: Row, judgement: Judgement) -> Held:
+def _held(row: Row, judgement: ClaimVerdict) -> Held:
     ours, reason = judgement.ours, judgement.reason
     if ours is not None and not math.isfinite(ours.value):
         ours, reason = None, "no finite number"

@@ -20,8 +20,8 @@ import yaml
 from tidemark.errors import AnalysisError
 from tidemark.paths import REPOSITORY
 from tidemark.results.reference.content import TABLES
-from tidemark.runs.coding.fields import Fields
-from tidemark.runs.coding.shapes import Pairs, read
+from tidemark.runs.coding.json_reader import Fields
+from tidemark.runs.coding.serde import Pairs, read
 
 DECLARED = "findings.yaml"  # in the folder of a study
 SCRIPTS = REPOSITORY / "findings"

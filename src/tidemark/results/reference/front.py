@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tidemark.analysis.words import Missing
+from tidemark.analysis.formatting import MissingCell
 from tidemark.errors import AnalysisError
 from tidemark.results.claims.claims import VERDICTS
 from tidemark.results.reference.content import FILE, TABLES, About, Reference, folders, read_references
@@ -138,7 +138,7 @@ def _narrow(matrix: Table, asked: Collection[str]) -> Table:
 
     def is_shown(place: int, column: Column) -> bool:
         if column.interval:
-            return column.key in asked and not all(isinstance(row[place], Missing) for row in matrix.rows)
+            return column.key in asked and not all(isinstance(row[place], MissingCell) for row in matrix.rows)
         return column == SYSTEM or len({row[place] for row in matrix.rows}) > 1
 
     places = [place for place, column in enumerate(matrix.columns) if is_shown(place, column)]

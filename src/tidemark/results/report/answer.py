@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tidemark.analysis.statistics import Replicates
-from tidemark.analysis.words import estimate_text, listed
-from tidemark.results.report.summary_table import Group, Question, Row
+from tidemark.analysis.formatting import estimate_text, listed
+from tidemark.analysis.statistics import BootstrapEstimate
+from tidemark.results.report.summary_table import Group, Row, SummaryMetric
 
 BEST = "best"
 LEVEL = 0.95  # simultaneous confidence level of all comparisons of an answer
@@ -15,7 +15,7 @@ CLOSE = 0.05
 LINES = 2  # the questions on single and on batched writes
 
 
-def answers(group: Group, questions: Sequence[Question]) -> list[dict[str, Any]]:
+def answers(group: Group, questions: Sequence[SummaryMetric]) -> list[dict[str, Any]]:
     """Return, for each headline question, the best or worst system, its value, and the systems tied with it."""
     found = []
     for place, question in enumerate(questions):
@@ -25,7 +25,7 @@ def answers(group: Group, questions: Sequence[Question]) -> list[dict[str, Any]]
     return found
 
 
-def _answer(question: Question, ranked: Sequence[tuple[Row, Replicates]]) -> dict[str, str]:
+def _answer(question: SummaryMetric, ranked: Sequence[tuple[Row, BootstrapEstimate]]) -> dict[str, str]:
     ordered = list(ranked) if question.extreme == BEST else list(reversed(ranked))
     (first, answer), others = ordered[0], ordered[1:]
     estimate = answer.estimate(question.unit)
@@ -43,7 +43,7 @@ def _answer(question: Question, ranked: Sequence[tuple[Row, Replicates]]) -> dic
     }
 
 
-def _differ(question: Question, one: Replicates, other: Replicates, level: float) -> bool:
+def _differ(question: SummaryMetric, one: BootstrapEstimate, other: BootstrapEstimate, level: float) -> bool:
     """Return True if the interval of their comparison excludes equality.
 
     Counts of a single run have no interval; they are equal if they are within CLOSE.

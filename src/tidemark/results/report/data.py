@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import HIGHER, Absent, Quantity
-from tidemark.analysis.statistics import Replicates
+from tidemark.analysis.metrics import HIGHER, Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.figures import style
 from tidemark.results.report.answer import answers
 from tidemark.results.report.first import read_first
@@ -101,22 +101,22 @@ def _ordered(run_set: RunSet) -> list[Series]:
     return [*main, *(series for series in run_set.series if series not in main)]
 
 
-def _headline(measures: Measures) -> list[Quantity]:
+def _headline(measures: Measures) -> list[Metric]:
     """Return the quantities shown per series: the headline, as comparable shares where these are declared."""
     return [measures.quantities.relative(quantity) for quantity in measures.quantities.headline]
 
 
-def _of_runs(measures: Measures) -> list[Quantity]:
+def _of_runs(measures: Measures) -> list[Metric]:
     """Return the quantities shown per run: the first higher-is-better headline quantity, such as events/s."""
     return [quantity for quantity in measures.quantities.headline if quantity.better == HIGHER][:1]
 
 
-def _quantity(quantity: Quantity) -> dict[str, Any]:
+def _quantity(quantity: Metric) -> dict[str, Any]:
     about = {"key": quantity.key, "title": quantity.title, "unit": quantity.shown_unit}
     return about | {"signed": quantity.signed}
 
 
-def _shown(measures: Measures, quantity: Quantity, series: Series) -> Replicates:
+def _shown(measures: Measures, quantity: Metric, series: Series) -> BootstrapEstimate:
     return quantity.as_shown(measures.hot(quantity, series))
 
 
@@ -140,10 +140,10 @@ def _series(measures: Measures, series: Series, most: int) -> dict[str, Any]:
     }
 
 
-def _estimate(compute: Callable[[], Replicates]) -> list[float | None] | None:
+def _estimate(compute: Callable[[], BootstrapEstimate]) -> list[float | None] | None:
     try:
         found = compute().estimate("")
-    except Absent:
+    except NotAvailable:
         return None
     if not math.isfinite(found.value):
         return None

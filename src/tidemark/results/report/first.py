@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidemark import __version__
+from tidemark.analysis.formatting import estimate_text
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import HIGHER, Absent
-from tidemark.analysis.words import estimate_text
+from tidemark.analysis.metrics import HIGHER, NotAvailable
 from tidemark.runs.manifest import FIRST_STUDY, Manifest
 from tidemark.runs.provenance import harness_words, machine_words, mixture, unfinished
 from tidemark.runs.runset import RunSet
@@ -69,7 +69,7 @@ def _bounds(run_set: RunSet, studies: Sequence[Measures]) -> str:
                 if series.is_null_baseline and rate is not None:
                     try:
                         found = estimate_text(measures.hot(rate, series).estimate(rate.unit))
-                    except Absent:
+                    except NotAvailable:
                         continue
                     limits.append(f"{series.mode_title} {found}")
     harness = f" The measuring program alone (null, which stores nothing) reaches {', '.join(limits)}."

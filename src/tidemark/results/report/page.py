@@ -12,7 +12,7 @@ from tidemark.results.report.answer import in_lines
 from tidemark.results.report.answer_file import write_answer
 from tidemark.results.report.data import report_data
 from tidemark.results.report.summary_table import Subject
-from tidemark.runs.coding.fields import Fields
+from tidemark.runs.coding.json_reader import Fields
 from tidemark.runs.runset import RunSet
 
 PAGE = REPOSITORY / "workflow" / "report" / "page"

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import HIGHER, LOWER, Absent, Quantity
-from tidemark.analysis.statistics import Estimate, Replicates
-from tidemark.analysis.words import Cell, Missing
-from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
+from tidemark.analysis.metrics import HIGHER, LOWER, Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, Estimate
+from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.manifest import DEFAULT_DURABILITY
 from tidemark.runs.names import MAIN
 from tidemark.runs.runset import Series
@@ -29,7 +29,7 @@ from tidemark.runs.views import in_order
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SystemRuns:
     """One system under one stack: its series in all sweeps, and their measures."""
 
     measures: Measures
@@ -37,27 +37,27 @@ class Asked:
     series: tuple[Series, ...]
 
     def main(self, mode: str | None) -> Series:
-        """Return the series of the main configuration in a mode; raise Absent if there is none with runs."""
+        """Return the series of the main configuration in a mode; raise NotAvailable if there is none with runs."""
         found = [each for each in self.series if each.sweep == MAIN and mode in (None, each.mode)]
         if not found:
-            raise Absent(f"not measured in the mode '{mode}'")
+            raise NotAvailable(f"not measured in the mode '{mode}'")
         if not found[0].runs:
-            raise Absent(found[0].missing())
+            raise NotAvailable(found[0].missing())
         return found[0]
 
     def first(self, is_meant: Callable[[Series], bool], otherwise: str) -> Series:
-        """Return the first series for which `is_meant` holds; raise Absent, with a reason, if it has no runs."""
+        """Return the first series for which `is_meant` holds; raise NotAvailable, with a reason, if it has no runs."""
         found = next((each for each in self.series if is_meant(each)), None)
         if found is None or not found.runs:
-            raise Absent(found.missing() if found else otherwise)
+            raise NotAvailable(found.missing() if found else otherwise)
         return found
 
 
-type Answering = Callable[[Asked, str | None], Replicates]
+type Answering = Callable[[SystemRuns, str | None], BootstrapEstimate]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SummaryMetric:
     """A column of the table. If `signed`, systems are compared by difference, otherwise by ratio."""
 
     key: str
@@ -69,56 +69,59 @@ class Question:
     better: str = LOWER
     signed: bool = False
     usual: bool = True  # shown by default
-    note: Callable[[Asked, str | None], str] = lambda _asked, _mode: ""  # remark on one answer
+    note: Callable[[SystemRuns, str | None], str] = lambda _asked, _mode: ""  # remark on one answer
     # Title of a headline question, which the report answers in words with the best or worst system; else None.
     asks: str | None = None
     extreme: str = "best"  # or "worst"
     none: str = "None was seen"  # answer to a signed question if no system is above zero
 
-    def ask(self, asked: Asked) -> Replicates:
-        """Return the answer in `unit`; raise Absent if there is none."""
+    def ask(self, asked: SystemRuns) -> BootstrapEstimate:
+        """Return the answer in `unit`; raise NotAvailable if there is none."""
         return self.of(asked, self.mode)
 
-    def noted(self, asked: Asked) -> str:
+    def noted(self, asked: SystemRuns) -> str:
         """Return the remark on the answer; empty if there is none."""
         try:
             return self.note(asked, self.mode)
-        except Absent:
+        except NotAvailable:
             return ""
 
-    def worse(self, one: Replicates, other: Replicates) -> Replicates:
-        """Return the factor (if `signed`, the difference) by which `one` is worse than `other`, or raise Absent."""
+    def worse(self, one: BootstrapEstimate, other: BootstrapEstimate) -> BootstrapEstimate:
+        """Return the factor (if `signed`, the difference) by which `one` is worse than `other`.
+
+        Raise NotAvailable.
+        """
         first, second = (one, other) if self.better == LOWER else (other, one)
         if self.signed:
             return first.difference(second)
         if not (first.log and second.log):
-            raise Absent("a quantity that may be zero has no ratio")
+            raise NotAvailable("a quantity that may be zero has no ratio")
         return first.ratio(second)
 
 
-def hot(quantity: Quantity) -> Answering:
+def hot(quantity: Metric) -> Answering:
     """Return a function that answers with `quantity` of the main configuration's hot runs."""
 
-    def answer(asked: Asked, mode: str | None) -> Replicates:
+    def answer(asked: SystemRuns, mode: str | None) -> BootstrapEstimate:
         return asked.measures.hot(quantity, asked.main(mode))
 
     return answer
 
 
-def of_series(quantity: Quantity, series: Callable[[Asked], Series], factor: float = 1.0) -> Answering:
+def of_series(quantity: Metric, series: Callable[[SystemRuns], Series], factor: float = 1.0) -> Answering:
     """Return a function that answers with `quantity` of the series that `series` selects, times `factor`."""
 
-    def answer(asked: Asked, _mode: str | None) -> Replicates:
+    def answer(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
         found = asked.measures.value(quantity, series(asked))
         return found if factor == 1 else found.scaled(factor)
 
     return answer
 
 
-def cold(quantity: Quantity) -> Answering:
+def cold(quantity: Metric) -> Answering:
     """Return a function that answers with `quantity` of the main configuration's run 0."""
 
-    def answer(asked: Asked, mode: str | None) -> Replicates:
+    def answer(asked: SystemRuns, mode: str | None) -> BootstrapEstimate:
         return asked.measures.cold(quantity, asked.main(mode))
 
     return answer
@@ -132,13 +135,13 @@ DIGITS = 5  # significant digits, enough for a screen
 class Row:
     """One system with one answer per question: a quantity, or the reason why there is none."""
 
-    asked: Asked
+    asked: SystemRuns
     title: str
     outside: str  # why it is only a bound and not compared with the others; empty if it is compared
     level: str  # of durability
     durability: str
     marks: tuple[str, ...]
-    answers: tuple[Replicates | Absent, ...]
+    answers: tuple[BootstrapEstimate | NotAvailable, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,17 +153,17 @@ class Group:
     stack: str
     rows: tuple[Row, ...]
 
-    def ranked(self, questions: Sequence[Question], place: int) -> list[tuple[Row, Replicates]]:
+    def ranked(self, questions: Sequence[SummaryMetric], place: int) -> list[tuple[Row, BootstrapEstimate]]:
         """Return the systems with an answer to a question, best first, excluding those that are only bounds."""
         found = [
             (row, answer)
             for row in self.rows
-            if not row.outside and isinstance(answer := row.answers[place], Replicates)
+            if not row.outside and isinstance(answer := row.answers[place], BootstrapEstimate)
         ]
         return sorted(found, key=lambda pair: pair[1].value, reverse=questions[place].better == HIGHER)
 
 
-def groups(measures: Measures, questions: Sequence[Question]) -> list[Group]:
+def groups(measures: Measures, questions: Sequence[SummaryMetric]) -> list[Group]:
     """Return the groups of one study's runs: stacks in order, and systems in table order within each."""
     run_set = measures.run_set
     made = []
@@ -169,7 +172,7 @@ def groups(measures: Measures, questions: Sequence[Question]) -> list[Group]:
         rows: dict[str, list[Row]] = {}
         for system in listed:
             series = tuple(each for each in run_set.series if (each.system, each.stack) == (system, stack))
-            row = _row(Asked(measures, system, series), questions)
+            row = _row(SystemRuns(measures, system, series), questions)
             rows.setdefault(row.level, []).append(row)
         for level, found in rows.items():
             several = f", durability: {level}" if len(rows) > 1 or level != DEFAULT_DURABILITY else ""
@@ -178,7 +181,7 @@ def groups(measures: Measures, questions: Sequence[Question]) -> list[Group]:
     return made
 
 
-def _row(asked: Asked, questions: Sequence[Question]) -> Row:
+def _row(asked: SystemRuns, questions: Sequence[SummaryMetric]) -> Row:
     first = asked.series[0]
     run = next((run for series in asked.series for run in series.runs), None)
     system = run.manifest.system if run else None
@@ -193,12 +196,12 @@ def _row(asked: Asked, questions: Sequence[Question]) -> Row:
     )
 
 
-def _answer(question: Question, asked: Asked) -> Replicates | Absent:
+def _answer(question: SummaryMetric, asked: SystemRuns) -> BootstrapEstimate | NotAvailable:
     try:
         found = question.ask(asked)
-    except Absent as absent:
+    except NotAvailable as absent:
         return absent
-    return found if math.isfinite(found.value) else Absent("cannot be computed from so few operations")
+    return found if math.isfinite(found.value) else NotAvailable("cannot be computed from so few operations")
 
 
 def _marks(series: Sequence[Series]) -> tuple[str, ...]:
@@ -217,7 +220,7 @@ class Subject:
     """A study in the report: the measures of its runs, and its questions in the first table."""
 
     measures: Measures
-    questions: tuple[Question, ...]
+    questions: tuple[SummaryMetric, ...]
 
     @property
     def study(self) -> str:
@@ -250,7 +253,7 @@ def comparisons(subjects: Sequence[Subject], colours: Mapping[str, str], source:
 
 def matrix_data(
     made: Sequence[Group],
-    questions: Sequence[Question],
+    questions: Sequence[SummaryMetric],
     colours: Mapping[str, str],
     names: Sequence[str] = (),
     source: str = "",
@@ -286,10 +289,10 @@ def matrix_data(
     ]
 
 
-def question_data(questions: Sequence[Question], made: Sequence[Group]) -> list[dict[str, Any]]:
+def question_data(questions: Sequence[SummaryMetric], made: Sequence[Group]) -> list[dict[str, Any]]:
     """Return the questions as JSON. A question without any answer is hidden by default."""
     answered = [
-        any(isinstance(row.answers[place], Replicates) for group in made for row in group.rows)
+        any(isinstance(row.answers[place], BootstrapEstimate) for group in made for row in group.rows)
         for place in range(len(questions))
     ]
     return [
@@ -307,9 +310,9 @@ def question_data(questions: Sequence[Question], made: Sequence[Group]) -> list[
     ]
 
 
-def _cell(question: Question, row: Row, place: int) -> dict[str, Any]:
+def _cell(question: SummaryMetric, row: Row, place: int) -> dict[str, Any]:
     answer = row.answers[place]
-    if isinstance(answer, Absent):
+    if isinstance(answer, NotAvailable):
         return {"missing": str(answer)}
     estimate = answer.estimate(question.unit)
     return {"value": _short(estimate.value), **_ends(estimate), "note": question.noted(row.asked)}
@@ -319,17 +322,19 @@ def _ends(estimate: Estimate) -> dict[str, float | None]:
     return {"low": _short(estimate.low), "high": _short(estimate.high)}
 
 
-def _ratios(group: Group, question: Question, place: int) -> list[list[list[float | None] | None]]:
+def _ratios(group: Group, question: SummaryMetric, place: int) -> list[list[list[float | None] | None]]:
     answers = [row.answers[place] for row in group.rows]
     return [[None if i is j else _ratio(question, i, j) for j in answers] for i in answers]
 
 
-def _ratio(question: Question, one: Replicates | Absent, other: Replicates | Absent) -> list[float | None] | None:
-    if isinstance(one, Absent) or isinstance(other, Absent):
+def _ratio(
+    question: SummaryMetric, one: BootstrapEstimate | NotAvailable, other: BootstrapEstimate | NotAvailable
+) -> list[float | None] | None:
+    if isinstance(one, NotAvailable) or isinstance(other, NotAvailable):
         return None
     try:
         found = question.worse(one, other).estimate("")
-    except Absent:
+    except NotAvailable:
         return None
     return [_short(found.value), _short(found.low), _short(found.high)]
 
@@ -338,9 +343,9 @@ def _short(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(f"{value:.{DIGITS}g}")
 
 
-def matrix_table(workshop: Workshop, questions: Sequence[Question]) -> Table:
+def matrix_table(builder: TableBuilder, questions: Sequence[SummaryMetric]) -> Table:
     """Return the table with one row per system and stack, and one column per question."""
-    made = groups(workshop.measures, questions)
+    made = groups(builder.measures, questions)
     columns = (
         SYSTEM,
         Column("stack", "Stack"),
@@ -352,22 +357,22 @@ def matrix_table(workshop: Workshop, questions: Sequence[Question]) -> Table:
         for row in group.rows:
             rows.append([row.title, group.stack, row.level])
             rows[-1] += [
-                Missing(str(answer)) if isinstance(answer, Absent) else answer.estimate(question.unit)
+                MissingCell(str(answer)) if isinstance(answer, NotAvailable) else answer.estimate(question.unit)
                 for question, answer in zip(questions, row.answers, strict=True)
             ]
     runs = [run for group in made for row in group.rows for series in row.asked.series for run in series.runs]
     notes = [f"{_title(each)}: {each.hint}" for each in questions]
-    return workshop.table("matrix", "Which system for which write", columns, rows, runs, notes)
+    return builder.table("matrix", "Which system for which write", columns, rows, runs, notes)
 
 
-def usual_columns(questions: Sequence[Question]) -> set[str]:
+def usual_columns(questions: Sequence[SummaryMetric]) -> set[str]:
     """Return the keys of the columns that are shown by default."""
     return {_key(each) for each in questions if each.usual}
 
 
-def _key(question: Question) -> str:
+def _key(question: SummaryMetric) -> str:
     return question.key.replace("-", "_")
 
 
-def _title(question: Question) -> str:
+def _title(question: SummaryMetric) -> str:
     return f"{question.title}, {question.mode}" if question.mode else question.title

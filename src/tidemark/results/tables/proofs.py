@@ -5,40 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.words import Cell, Missing
+from tidemark.analysis.formatting import Cell, MissingCell
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.machine.cold import COLD_SHARE, HOT_SHARE
-from tidemark.results.tables.table import OF_SWEEPS, RUN, Column, Table, Workshop
+from tidemark.results.tables.table import OF_SWEEPS, RUN, Column, Table, TableBuilder
 from tidemark.runs.outcome import KILLED
 from tidemark.runs.proofs import ColdProof
 from tidemark.runs.run import STATES, Run
 from tidemark.runs.runset import Kept, Repeat, Series
 
 MB = 1e6
-NOT_KNOWN = Missing("run files of version 1 do not record it")
+NOT_KNOWN = MissingCell("run files of version 1 do not record it")
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield the tables cold-proof, interference and attempts."""
-    yield _cold_proof(workshop)
-    yield _interference(workshop)
-    yield _attempts(workshop)
+    yield _cold_proof(builder)
+    yield _interference(builder)
+    yield _attempts(builder)
 
 
-def _in_order(workshop: Workshop) -> list[tuple[Repeat, Series]]:
+def _in_order(builder: TableBuilder) -> list[tuple[Repeat, Series]]:
     """Return every repeat with its series, in the order of measurement."""
-    repeats = [(repeat, series) for series in workshop.run_set.series for repeat in series.repeats]
+    repeats = [(repeat, series) for series in builder.run_set.series for repeat in series.repeats]
     return sorted(repeats, key=lambda pair: pair[0].position)
 
 
 def _resident(proof: ColdProof) -> Cell:
     share = proof.resident_share
-    return Missing(proof.reason or "there was nothing to look at") if share is None else 100 * share
+    return MissingCell(proof.reason or "there was nothing to look at") if share is None else 100 * share
 
 
-def _cold_proof(workshop: Workshop) -> Table:
+def _cold_proof(builder: TableBuilder) -> Table:
     rows: list[list[Cell]] = []
-    for repeat, series in _in_order(workshop):
+    for repeat, series in _in_order(builder):
         for run in repeat.runs:
             m = run.manifest
             opening: list[Cell] = [NOT_KNOWN, None]
@@ -102,12 +102,12 @@ def _cold_proof(workshop: Workshop) -> Table:
         "not count; an empty cell means one.",
     ]
     title = "State of each run, in the order of the series"
-    return workshop.table("cold-proof", title, columns, rows, workshop.run_set.runs, notes)
+    return builder.table("cold-proof", title, columns, rows, builder.run_set.runs, notes)
 
 
-def _interference(workshop: Workshop) -> Table:
+def _interference(builder: TableBuilder) -> Table:
     rows: list[list[Cell]] = []
-    for repeat, series in _in_order(workshop):
+    for repeat, series in _in_order(builder):
         again = {each.number for each in repeat.disturbed}
         for run in repeat.runs:
             found = run.manifest.interference
@@ -140,14 +140,14 @@ def _interference(workshop: Workshop) -> Table:
         "'attempts'. A run that is still marked as disturbed here counts.",
     ]
     title = "Other work on the machine during each run"
-    return workshop.table("interference", title, columns, rows, workshop.run_set.runs, notes)
+    return builder.table("interference", title, columns, rows, builder.run_set.runs, notes)
 
 
-def _attempts(workshop: Workshop) -> Table:
-    leading = {each.quantities.leading for each in workshop.parts or (workshop.measures,)}
-    first = workshop.quantities.leading
+def _attempts(builder: TableBuilder) -> Table:
+    leading = {each.quantities.leading for each in builder.parts or (builder.measures,)}
+    first = builder.quantities.leading
     rows: list[list[Cell]] = []
-    for repeat, series in _in_order(workshop):
+    for repeat, series in _in_order(builder):
         number = repeat.number if len(series.repeats) > 1 else None
         identity: list[Cell] = [series.title, series.mode_title, series.sweep, number]
         for attempt in repeat.failures:
@@ -155,7 +155,7 @@ def _attempts(workshop: Workshop) -> Table:
             ending: list[Cell] = [attempt.status, attempt.reason or "no reason is known", code]
             which = f"{attempt.number} of {len(repeat.attempts)}"
             rows.append([*identity, which, None, attempt.started_at, attempt.ended_at, *ending, *[None] * 4])
-        rows += [[*identity, *_disturbed(workshop, repeat, each)] for each in repeat.disturbed]
+        rows += [[*identity, *_disturbed(builder, repeat, each)] for each in repeat.disturbed]
     columns: tuple[Column, ...] = (
         *OF_SWEEPS,
         Column("attempt", "Attempt"),
@@ -181,14 +181,14 @@ def _attempts(workshop: Workshop) -> Table:
         "that leaves nothing behind. Nothing in this table counts; the attempts and runs that followed do."
     ]
     if not rows:
-        known = any(repeat.attempts for repeat in workshop.run_set.repeats)
+        known = any(repeat.attempts for repeat in builder.run_set.repeats)
         notes.append("There is none." if known else "Run files of version 1 do not record attempts.")
     title = "Failed attempts and disturbed runs"
-    runs = [*workshop.run_set.runs, *workshop.run_set.kept_runs]
-    return workshop.table("attempts", title, columns, rows, runs, notes)
+    runs = [*builder.run_set.runs, *builder.run_set.kept_runs]
+    return builder.table("attempts", title, columns, rows, runs, notes)
 
 
-def _disturbed(workshop: Workshop, repeat: Repeat, each: Kept) -> list[Cell]:
+def _disturbed(builder: TableBuilder, repeat: Repeat, each: Kept) -> list[Cell]:
     counts = next((run for run in repeat.runs if run.number == each.number), None)
     return [
         _attempt_of(repeat, each),
@@ -198,18 +198,18 @@ def _disturbed(workshop: Workshop, repeat: Repeat, each: Kept) -> list[Cell]:
         "disturbed, measured again",
         "; ".join(each.reasons),
         None,
-        each.directory.relative_to(workshop.run_set.results).as_posix(),
-        _quantity(workshop, counts or each.run),
-        _leading(workshop, each.run) if each.run else Missing("its files no longer exist"),
-        _leading(workshop, counts) if counts else None,
+        each.directory.relative_to(builder.run_set.results).as_posix(),
+        _quantity(builder, counts or each.run),
+        _leading(builder, each.run) if each.run else MissingCell("its files no longer exist"),
+        _leading(builder, counts) if counts else None,
     ]
 
 
-def _quantity(workshop: Workshop, run: Run | None) -> Cell:
+def _quantity(builder: TableBuilder, run: Run | None) -> Cell:
     """Return the title of the leading quantity of the run's study, with its unit."""
     if run is None:
         return None
-    leading = workshop.measures_of(run).quantities.leading
+    leading = builder.measures_of(run).quantities.leading
     return f"{leading.title} [{leading.beside_title}]" if leading.beside_title else leading.title
 
 
@@ -222,9 +222,9 @@ def _attempt_of(repeat: Repeat, each: Kept) -> Cell:
     return f"{before[-1]} of {len(repeat.attempts)}" if before else None
 
 
-def _leading(workshop: Workshop, run: Run) -> Cell:
-    measures = workshop.measures_of(run)
+def _leading(builder: TableBuilder, run: Run) -> Cell:
+    measures = builder.measures_of(run)
     try:
         return measures.of_run(measures.quantities.leading, run).value
-    except Absent as absent:
-        return Missing(str(absent))
+    except NotAvailable as absent:
+        return MissingCell(str(absent))

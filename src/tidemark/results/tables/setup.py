@@ -8,12 +8,12 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tidemark.analysis.words import Cell, Missing
+from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.errors import AnalysisError
 from tidemark.paths import REPOSITORY
 from tidemark.results.tables import proofs as tables_proofs
-from tidemark.results.tables.table import OF_SWEEPS, RUN, SYSTEM, Column, Table, Workshop
-from tidemark.runs.coding.fields import spelt
+from tidemark.results.tables.table import OF_SWEEPS, RUN, SYSTEM, Column, Table, TableBuilder
+from tidemark.runs.coding.json_reader import spelt
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
 from tidemark.runs.views import modes, one_a_system
@@ -28,21 +28,21 @@ JARS = {
 }
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield the tables 4.1, 4.2, systems, type-mappings, cold-proof, interference, attempts and oracle."""
-    yield _hardware(workshop)
-    yield _software(workshop)
-    yield _systems(workshop)
-    yield _type_mappings(workshop)
-    yield from tables_proofs.build(workshop)
-    yield _oracle(workshop)
+    yield _hardware(builder)
+    yield _software(builder)
+    yield _systems(builder)
+    yield _type_mappings(builder)
+    yield from tables_proofs.build(builder)
+    yield _oracle(builder)
 
 
-def _hardware(workshop: Workshop) -> Table:
+def _hardware(builder: TableBuilder) -> Table:
     """Return table 4.1, with the machine's description at the time of measurement."""
     rows: list[list[Cell]] = []
-    machines = workshop.run_set.machines
-    published = [Column(each.key, each.origin) for each in workshop.publications]
+    machines = builder.run_set.machines
+    published = [Column(each.key, each.origin) for each in builder.publications]
     for place, machine in enumerate(machines):
         label = "This machine" if len(machines) == 1 else f"Machine {place + 1}"
         disk = " ".join(filter(None, (machine.disk_model, machine.disk_device, machine.file_system)))
@@ -56,13 +56,13 @@ def _hardware(workshop: Workshop) -> Table:
             "Identity": machine.identity or "not recorded (run files of version 1)",
         }
         rows += [
-            [label, key, value, *(each.hardware.get(key) for each in workshop.publications)]
+            [label, key, value, *(each.hardware.get(key) for each in builder.publications)]
             for key, value in facts.items()
         ]
     columns = [Column("machine", "Machine"), Column("part", "Part"), Column("value", "Found"), *published]
     if not rows:
-        rows = [["This machine", "all", Missing("no run was measured"), *[None] * len(published)]]
-    return workshop.table("table-4.1", "Hardware of the runs", columns, rows, workshop.run_set.runs)
+        rows = [["This machine", "all", MissingCell("no run was measured"), *[None] * len(published)]]
+    return builder.table("table-4.1", "Hardware of the runs", columns, rows, builder.run_set.runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +120,11 @@ def same_version(locked: str, asked: str) -> bool:
     return re.sub(r"(\.0)+$", "", locked) == re.sub(r"(\.0)+$", "", asked)
 
 
-def _software(workshop: Workshop) -> Table:
+def _software(builder: TableBuilder) -> Table:
     """Return table 4.2: locked versions and those reported by programs; raise AnalysisError if they differ."""
-    run_set = workshop.run_set
+    run_set = builder.run_set
     rows: list[list[Cell]] = []
-    publications = workshop.publications
+    publications = builder.publications
     theirs = [{plain(name): version for name, version in each.software.items()} for each in publications]
     first = {name for each in theirs for name in each}
     for stack in run_set.stacks:
@@ -161,7 +161,7 @@ def _software(workshop: Workshop) -> Table:
                 if plain(name) not in asked:
                     others: list[Cell] = [None] * len(publications)
                     others[place] = each.software[name]
-                    rows.append([stack, name, None, Missing("no run used it"), *others])
+                    rows.append([stack, name, None, MissingCell("no run used it"), *others])
     columns = (
         Column("stack", "Stack"),
         Column("software", "Software"),
@@ -170,7 +170,7 @@ def _software(workshop: Workshop) -> Table:
         *(Column(each.key, each.origin) for each in publications),
     )
     notes = ["The analysis stops if a program contradicts its lock. An empty cell under 'Locked': no lock names it."]
-    return workshop.table(
+    return builder.table(
         "table-4.2", "Software: versions in the locks and in the running programs", columns, rows, run_set.runs, notes
     )
 
@@ -179,28 +179,31 @@ def _tidemark(stack: str, runs: Sequence[Run]) -> Iterator[list[Cell]]:
     """Yield rows on the harness: each version, format and digest recorded by the runs of a stack."""
     for harness in dict.fromkeys(run.manifest.harness for run in runs):
         if harness is None:
-            yield [stack, "Tidemark", None, Missing("run files of version 1 do not name the measuring code")]
+            yield [stack, "Tidemark", None, MissingCell("run files of version 1 do not name the measuring code")]
         else:
             yield [stack, "Tidemark", None, harness.version]
             yield [stack, "Tidemark's run files, version", None, str(harness.format)]
             yield [stack, "Tidemark's measuring code, SHA-256", None, harness.digest]
 
 
-def _pin(lock: Lock, key: str) -> str | Missing | None:
-    """Return the locked version of the program `key`; None if no lock names it; Missing if its lock is unavailable."""
+def _pin(lock: Lock, key: str) -> str | MissingCell | None:
+    """Return the locked version of the program `key`; None if no lock names it.
+
+    MissingCell if its lock is unavailable.
+    """
     if key in JARS:
         if lock.jars is None:
-            return Missing("the lock of the measurement is not available")
+            return MissingCell("the lock of the measurement is not available")
         return lock.jars.get(JARS[key])
     if lock.wheels is None:
-        return Missing("the lock of the measurement is not available")
+        return MissingCell("the lock of the measurement is not available")
     return lock.wheels.get(key)
 
 
-def _systems(workshop: Workshop) -> Table:
+def _systems(builder: TableBuilder) -> Table:
     """Return the table of systems, with the durability of a write when it returns, and notes."""
     rows: list[list[Cell]] = []
-    measured = one_a_system(workshop.run_set)
+    measured = one_a_system(builder.run_set)
     for series in measured:
         system = series.runs[0].manifest.system
         given = (pair for pair in (*system.options, *system.settings) if pair[0] != LOCATION)
@@ -220,10 +223,10 @@ def _systems(workshop: Workshop) -> Table:
             ]
         )
     seen = {series.system for series in measured}
-    for series in workshop.run_set.select():
+    for series in builder.run_set.select():
         if series.system not in seen:
             seen.add(series.system)
-            rows.append([series.title, Missing(series.missing()), *[None] * 8])
+            rows.append([series.title, MissingCell(series.missing()), *[None] * 8])
     columns = (
         SYSTEM,
         Column("format", "Format"),
@@ -240,15 +243,15 @@ def _systems(workshop: Workshop) -> Table:
         "Durability 'default': the promise of client and servers without further settings. 'full': each commit reaches "
         "the disk before the write returns. Systems make the same promise only at the same level."
     ]
-    return workshop.table(
+    return builder.table(
         "systems", "Systems, durability and settings", columns, rows, [series.runs[0] for series in measured], notes
     )
 
 
-def _type_mappings(workshop: Workshop) -> Table:
+def _type_mappings(builder: TableBuilder) -> Table:
     rows: list[list[Cell]] = []
     runs = []
-    for series in workshop.run_set.select(mode=modes(workshop.run_set)[0]) or workshop.run_set.select():
+    for series in builder.run_set.select(mode=modes(builder.run_set)[0]) or builder.run_set.select():
         if not series.runs:
             continue
         runs.append(series.runs[0])
@@ -259,12 +262,12 @@ def _type_mappings(workshop: Workshop) -> Table:
     columns = tuple(Column(key, title) for key, title in (
         ("system", "System"), ("column", "Column"), ("given", "Given"), ("stored", "Stored"), ("reason", "Reason"),
     ))  # fmt: skip
-    return workshop.table("type-mappings", "Columns that a format stores as another type", columns, rows, runs)
+    return builder.table("type-mappings", "Columns that a format stores as another type", columns, rows, runs)
 
 
-def _oracle(workshop: Workshop) -> Table:
+def _oracle(builder: TableBuilder) -> Table:
     rows: list[list[Cell]] = []
-    for series in workshop.run_set.series:
+    for series in builder.run_set.series:
         for run in series.runs:
             o = run.manifest.oracle
             verdict: Cell = ("holds" if o.verdict else "DOES NOT HOLD") if o.applicable else "stores nothing"
@@ -273,7 +276,7 @@ def _oracle(workshop: Workshop) -> Table:
             rows.append([*identity, verdict, *counts, o.reader])
         if not series.runs:
             identity = [series.title, series.mode_title, series.sweep, None, None]
-            rows.append([*identity, Missing(series.missing()), *[None] * 6])
+            rows.append([*identity, MissingCell(series.missing()), *[None] * 6])
     columns = (
         *OF_SWEEPS,
         RUN,
@@ -286,4 +289,4 @@ def _oracle(workshop: Workshop) -> Table:
         Column("reader", "Reader"),
     )
     title = "Oracle: acknowledged ids compared with stored ids"
-    return workshop.table("oracle", title, columns, rows, workshop.run_set.runs)
+    return builder.table("oracle", title, columns, rows, builder.run_set.runs)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.statistics import Replicates
-from tidemark.analysis.words import Cell, Missing, attempt, comparison, listed
-from tidemark.results.tables.table import IDENTITY, Column, Table, Workshop
-from tidemark.runs.coding.fields import spelt
+from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison, listed
+from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate
+from tidemark.results.tables.table import IDENTITY, Column, Table, TableBuilder
+from tidemark.runs.coding.json_reader import spelt
 from tidemark.runs.names import MAIN
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
@@ -17,12 +17,12 @@ from tidemark.runs.runset import RunSet, Series
 HOT, COLD = "hot runs", "run 0"
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield one table for each sweep with series, named after it, such as sweep-threads or sweep-batch-size."""
-    for sweep in dict.fromkeys(series.sweep for series in workshop.run_set.series):
-        axis = workshop.run_set.axis_of(sweep)
+    for sweep in dict.fromkeys(series.sweep for series in builder.run_set.series):
+        axis = builder.run_set.axis_of(sweep)
         if sweep != MAIN and axis is not None:
-            yield _table(workshop, sweep, axis)
+            yield _table(builder, sweep, axis)
 
 
 def value_of(series: Series, axis: str) -> str | None:
@@ -44,25 +44,25 @@ def baseline(run_set: RunSet, series: Series, axis: str) -> Series | None:
     return None
 
 
-def compared(workshop: Workshop, quantity: Quantity, series: Series, base: Series | None) -> Replicates:
+def compared(builder: TableBuilder, quantity: Metric, series: Series, base: Series | None) -> BootstrapEstimate:
     """Return `quantity` of `series` over that of `base`: of hot runs if both have them, else of run 0."""
-    measures = workshop.measures
+    measures = builder.measures
     if base is None:
-        raise Absent("the main configuration has no run to compare with")
+        raise NotAvailable("the main configuration has no run to compare with")
     if series.hot_runs and base.hot_runs:
         return measures.ratio(quantity, series, base)
     first, second = measures.cold(quantity, series), measures.cold(quantity, base)
     if not (first.log and second.log):
-        raise Absent("a quantity that may be zero has no ratio")
+        raise NotAvailable("a quantity that may be zero has no ratio")
     return first.ratio(second)
 
 
-def _table(workshop: Workshop, sweep: str, axis: str) -> Table:
-    run_set, quantities = workshop.run_set, workshop.quantities
+def _table(builder: TableBuilder, sweep: str, axis: str) -> Table:
+    run_set, quantities = builder.run_set, builder.quantities
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for stack in run_set.stacks:
-        rows += [_row(workshop, series, axis, runs) for series in run_set.select(sweep=sweep, stack=stack)]
+        rows += [_row(builder, series, axis, runs) for series in run_set.select(sweep=sweep, stack=stack)]
     words = axis.replace("_", " ")
     columns = [
         *IDENTITY,
@@ -77,46 +77,50 @@ def _table(workshop: Workshop, sweep: str, axis: str) -> Table:
         Column("window_main", "Window compared with", "s"),
         Column("compared", "Runs compared"),
     ]
-    columns += [Column(f"{each.key}_ratio", f"{each.title}, ratio", interval=True) for each in _with_ratios(workshop)]
-    columns += [Column(f"{each.key}_verdict", f"{each.subjects} are") for each in _with_verdicts(workshop)]
+    columns += [Column(f"{each.key}_ratio", f"{each.title}, ratio", interval=True) for each in _with_ratios(builder)]
+    columns += [Column(f"{each.key}_verdict", f"{each.subjects} are") for each in _with_verdicts(builder)]
     title = f"Sweep '{sweep}': results by {words}"
-    return workshop.table(f"sweep-{sweep}", title, columns, rows, runs, _notes(workshop))
+    return builder.table(f"sweep-{sweep}", title, columns, rows, runs, _notes(builder))
 
 
-def _with_ratios(workshop: Workshop) -> list[Quantity]:
-    return [quantity for quantity in workshop.quantities.headline if not quantity.signed]
+def _with_ratios(builder: TableBuilder) -> list[Metric]:
+    return [quantity for quantity in builder.quantities.headline if not quantity.signed]
 
 
-def _with_verdicts(workshop: Workshop) -> list[Quantity]:
-    return [quantity for quantity in _with_ratios(workshop) if quantity.subjects]
+def _with_verdicts(builder: TableBuilder) -> list[Metric]:
+    return [quantity for quantity in _with_ratios(builder) if quantity.subjects]
 
 
-def _notes(workshop: Workshop) -> list[str]:
+def _notes(builder: TableBuilder) -> list[str]:
     better: dict[str, list[str]] = {}
-    for quantity in workshop.quantities.headline:
+    for quantity in builder.quantities.headline:
         if quantity.better is not None:
             better.setdefault(quantity.better, []).append(quantity.noun)
     spelt = "; ".join(f"{which} is better: {listed(names)}" for which, names in better.items())
-    spoken = listed([quantity.noun for quantity in _with_verdicts(workshop)])
+    spoken = listed([quantity.noun for quantity in _with_verdicts(builder)])
     return [
         "Ratios compare each series with that of the main configuration, or, if that was not measured, with the series "
         f"of the sweep that has its value. Verdicts follow from the interval of the ratio of {spoken}. If either "
         "series has a single run, run 0 is compared with run 0; intervals of single runs do not cover the variance "
         "between runs.",
         *([f"{spelt[0].upper()}{spelt[1:]}."] if spelt else []),
-        *workshop.run_set.notes,
+        *builder.run_set.notes,
     ]
 
 
-def _row(workshop: Workshop, series: Series, axis: str, runs: list[Run]) -> list[Cell]:
-    quantities, ratios, verdicts = workshop.quantities, _with_ratios(workshop), _with_verdicts(workshop)
+def _row(builder: TableBuilder, series: Series, axis: str, runs: list[Run]) -> list[Cell]:
+    quantities, ratios, verdicts = builder.quantities, _with_ratios(builder), _with_verdicts(builder)
     row: list[Cell] = [series.title, series.mode_title, series.stack]
     if not series.runs:
-        return [*row, Missing(series.missing()), *[None] * (5 + len(quantities.headline) + len(ratios) + len(verdicts))]
+        return [
+            *row,
+            MissingCell(series.missing()),
+            *[None] * (5 + len(quantities.headline) + len(ratios) + len(verdicts)),
+        ]
     row += [value_of(series, axis), HOT if series.hot_runs else COLD, series.runs[0].manifest.window_s]
-    row += [attempt(each.unit, partial(workshop.measures.value, each, series)) for each in quantities.headline]
+    row += [attempt(each.unit, partial(builder.measures.value, each, series)) for each in quantities.headline]
     runs += series.hot_runs or series.runs
-    base = baseline(workshop.run_set, series, axis)
+    base = baseline(builder.run_set, series, axis)
     if base is series:
         return [*row, None, None, "the baseline", *[None] * (len(ratios) + len(verdicts))]
     if base is None:
@@ -125,6 +129,6 @@ def _row(workshop: Workshop, series: Series, axis: str, runs: list[Run]) -> list
         hot = bool(base.hot_runs and series.hot_runs)
         runs += base.hot_runs if hot else [run for each in (series, base) for run in each.runs[:1]]
         row += [value_of(base, axis), base.runs[0].manifest.window_s, HOT if hot else COLD]
-    found = [attempt("", partial(compared, workshop, each, series, base)) for each in ratios]
+    found = [attempt("", partial(compared, builder, each, series, base)) for each in ratios]
     said = [comparison(ratio, *each.words) for each, ratio in zip(ratios, found, strict=True) if each in verdicts]
     return [*row, *found, *said]

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tidemark.analysis.formatting import Cell, MissingCell, shown
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Absent, Quantities, Quantity
-from tidemark.analysis.statistics import Estimate, Replicates
-from tidemark.analysis.words import Cell, Missing, shown
+from tidemark.analysis.metrics import Metric, MetricSet, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, Estimate
 from tidemark.errors import AnalysisError
 from tidemark.paths import remove_others, write_atomically, write_if_changed
 from tidemark.results.publication import Publication
@@ -52,22 +52,22 @@ OF_SWEEPS = (*IDENTITY, SWEEP, REPEAT)
 class ComputedColumn[T]:
     """A column with the function that computes its cells from the subject of a row: a series, a run, or a part of one.
 
-    Where the function raises Absent, the cell is missing for that reason. An estimate is in the column's unit.
+    Where the function raises NotAvailable, the cell is missing for that reason. An estimate is in the column's unit.
     """
 
     column: Column
-    compute: Callable[[T], Cell | Replicates]
+    compute: Callable[[T], Cell | BootstrapEstimate]
 
     def cell(self, subject: T) -> Cell:
         try:
             found = self.compute(subject)
-        except Absent as absent:
-            return Missing(str(absent))
-        return found.estimate(self.column.unit) if isinstance(found, Replicates) else found
+        except NotAvailable as absent:
+            return MissingCell(str(absent))
+        return found.estimate(self.column.unit) if isinstance(found, BootstrapEstimate) else found
 
 
 def computed[T](
-    key: str, title: str, compute: Callable[[T], Cell | Replicates], unit: str = "", *, interval: bool = False
+    key: str, title: str, compute: Callable[[T], Cell | BootstrapEstimate], unit: str = "", *, interval: bool = False
 ) -> ComputedColumn[T]:
     """Return a column whose cells `compute` makes."""
     return ComputedColumn(Column(key, title, unit, interval), compute)
@@ -92,7 +92,7 @@ class Table:
         """Return CSV at full precision. Intervals add two columns; missing values are empty, see `<key>_missing`."""
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
-        reasons = [any(isinstance(row[place], Missing) for row in self.rows) for place in range(len(self.columns))]
+        reasons = [any(isinstance(row[place], MissingCell) for row in self.rows) for place in range(len(self.columns))]
         header: list[str] = []
         for column, has_reason in zip(self.columns, reasons, strict=True):
             header.append(f"{column.key} [{column.unit}]" if column.unit else column.key)
@@ -103,12 +103,12 @@ class Table:
             line: list[object] = []
             for column, has_reason, cell in zip(self.columns, reasons, row, strict=True):
                 estimate = cell if isinstance(cell, Estimate) else None
-                plain = None if isinstance(cell, Missing) else cell
+                plain = None if isinstance(cell, MissingCell) else cell
                 line.append(estimate.value if estimate else plain)
                 if column.interval:
                     line += [estimate.low, estimate.high] if estimate else [None, None]
                 if has_reason:
-                    line.append(cell.reason if isinstance(cell, Missing) else None)
+                    line.append(cell.reason if isinstance(cell, MissingCell) else None)
             writer.writerow(line)
         return buffer.getvalue()
 
@@ -157,7 +157,7 @@ def _cell(plain: Any) -> Cell:
     if not isinstance(plain, dict):
         return plain  # type: ignore[no-any-return]
     if "missing" in plain or plain["value"] is None:
-        return Missing(plain.get("missing", "no finite number"))
+        return MissingCell(plain.get("missing", "no finite number"))
     return Estimate(**plain)
 
 
@@ -176,7 +176,7 @@ def _plain(cell: Cell) -> object:
     if isinstance(cell, Estimate):
         ends = {"low": _finite(cell.low), "high": _finite(cell.high)}
         return {"value": _finite(cell.value), **ends, "n": cell.n, "runs": cell.runs, "unit": cell.unit}
-    if isinstance(cell, Missing):
+    if isinstance(cell, MissingCell):
         return {"missing": cell.reason}
     return _finite(cell) if isinstance(cell, float) else cell
 
@@ -186,7 +186,7 @@ def _finite(value: float | None) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
+class TableBuilder:
     """Input of tables: the measures and the published values, with a method for the parts that all tables share."""
 
     measures: Measures
@@ -194,7 +194,7 @@ class Workshop:
     parts: tuple[Measures, ...] = ()  # those of each study, if tables cover several
 
     @property
-    def quantities(self) -> Quantities:
+    def quantities(self) -> MetricSet:
         return self.measures.quantities
 
     @property
@@ -206,12 +206,12 @@ class Workshop:
         study = run.manifest.series.study
         return next((each for each in self.parts if study in each.run_set.studies), self.measures)
 
-    def metric(self, key: str, quantity: Quantity) -> ComputedColumn[Series]:
+    def metric(self, key: str, quantity: Metric) -> ComputedColumn[Series]:
         """Return the column of `quantity` over series: of their hot runs, or of run 0 if they have none."""
 
-        def value(series: Series) -> Replicates:
+        def value(series: Series) -> BootstrapEstimate:
             if not series.runs:
-                raise Absent(series.missing())
+                raise NotAvailable(series.missing())
             return self.measures.value(quantity, series)
 
         return computed(key, quantity.title, value, quantity.unit, interval=True)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from tidemark.paths import sync_directory, write_atomically
-from tidemark.runs.coding.shapes import to_json
+from tidemark.runs.coding.serde import to_json
 from tidemark.runs.manifest import Manifest
 
 

@@ -8,11 +8,11 @@ from functools import partial
 
 import numpy as np
 
-from tidemark.analysis.measures import Absent
+from tidemark.analysis.formatting import MissingCell, attempt
+from tidemark.analysis.measures import NotAvailable
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import Missing, attempt
 from tidemark.results.figures import plots, style
-from tidemark.results.figures.studio import Drawn, Sketch, Studio
+from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.catalogs.metrics import CREATE_TABLE, CREATING, MIXES, READ, UPDATE, Sort, response_ms
@@ -23,101 +23,101 @@ TAILS = MIXES[:2]  # half reads, half writes, in an open loop
 FEWEST = 20  # responses required to draw a distribution
 
 
-def sketches() -> Iterator[Sketch]:
+def figure_specs() -> Iterator[FigureSpec]:
     for sort in SHOWN:
         name = f"catalog-{sort.name.replace(' ', '-')}"
-        yield Sketch(name, f"{sort.title}: median response", partial(response, sort=sort))
-    yield Sketch("catalog-rates", "Tables created in a second, by users", rates)
+        yield FigureSpec(name, f"{sort.title}: median response", partial(response, sort=sort))
+    yield FigureSpec("catalog-rates", "Tables created in a second, by users", rates)
     for sort in TAILS:
-        yield Sketch(f"catalog-tail-{sort.name.split()[-1]}s", f"{sort.title}: responses", partial(tail, sort=sort))
+        yield FigureSpec(f"catalog-tail-{sort.name.split()[-1]}s", f"{sort.title}: responses", partial(tail, sort=sort))
 
 
-def _by_system(studio: Studio) -> dict[str, list[Series]]:
+def _by_system(context: FigureContext) -> dict[str, list[Series]]:
     found: dict[str, list[Series]] = {}
-    for series in studio.run_set.select():
+    for series in context.run_set.select():
         found.setdefault(series.system, []).append(series)
     if not found:
-        raise Absent("no catalog was measured")
+        raise NotAvailable("no catalog was measured")
     return {name: sorted(each, key=users_of) for name, each in found.items()}
 
 
-def response(studio: Studio, sort: Sort) -> Drawn:
+def response(context: FigureContext, sort: Sort) -> DrawnFigure:
     """Draw the medians with one user (filled) and with the most users (hollow)."""
     rows = []
     runs = []
-    for found in _by_system(studio).values():
+    for found in _by_system(context).values():
         points: list[plots.Point] = []
         for series in (found[0], found[-1]) if len(found) > 1 else found:
-            value = attempt("ms", partial(studio.measures.hot, sort.median, series))
-            text = f"{series.mode}: {value.reason}" if isinstance(value, Missing) else value
+            value = attempt("ms", partial(context.measures.hot, sort.median, series))
+            text = f"{series.mode}: {value.reason}" if isinstance(value, MissingCell) else value
             points.append((text, series, series is found[0]))
             runs += list(series.hot_runs)
         rows.append((found[0].title, points))
     if not runs:
-        raise Absent("there is no hot run")
-    made = plots.dots(studio, rows, "median response (ms)", log=True)
-    modes = sorted({users_of(series) for series in studio.run_set.select()})
+        raise NotAvailable("there is no hot run")
+    made = plots.dots(context, rows, "median response (ms)", log=True)
+    modes = sorted({users_of(series) for series in context.run_set.select()})
     notes = [
         f"Hot runs. Filled: {modes[0]:,} user, hollow: {modes[-1]:,} users. Lines: 95 % intervals. The null catalog "
         "is what the load generator itself takes. Backends do not promise the same: see catalog-durability.",
-        studio.run_set.coverage,
+        context.run_set.coverage,
     ]
-    return studio.finish(made, f"{sort.title}: median response", notes, runs)
+    return context.finish(made, f"{sort.title}: median response", notes, runs)
 
 
-def tail(studio: Studio, sort: Sort) -> Drawn:
+def tail(context: FigureContext, sort: Sort) -> DrawnFigure:
     """Draw the share of responses that took longer than a given time, with the most users; both axes logarithmic."""
     made = style.frame(style.COLUMN, 2.1)
     axes = made.axes(0.5, 1.1)
     runs: list[Run] = []
     samples = {}
-    for found in _by_system(studio).values():
+    for found in _by_system(context).values():
         series, times = found[-1], []
         for run in series.hot_runs:
-            with suppress(Absent):
+            with suppress(NotAvailable):
                 times.append(response_ms(run, sort))
         if sum(map(len, times)) < FEWEST:
             continue
         samples[series.title] = np.concatenate(times)
         runs += list(series.hot_runs)
     if not runs:
-        raise Absent(f"no catalog answered {FEWEST} such requests")
-    plots.tails(axes, samples, studio.look, legend=True)
+        raise NotAvailable(f"no catalog answered {FEWEST} such requests")
+    plots.tails(axes, samples, context.look, legend=True)
     plots.legend_beside(axes)
     axes.yaxis.set_major_formatter(plots.plain_ticks())
     axes.grid()
     axes.set_xlabel("response (ms), log scale")
     axes.set_ylabel("share that took longer, log scale")
-    users = max(users_of(series) for series in studio.run_set.select())
+    users = max(users_of(series) for series in context.run_set.select())
     notes = [
         f"Hot runs with {users:,} users; requests that succeeded, from when each was due. The lower a line ends on the "
         "right, the rarer are slow responses; the level 0.01 is the 99th percentile.",
-        studio.run_set.coverage,
+        context.run_set.coverage,
     ]
-    return studio.finish(made, f"{sort.title}: responses", notes, runs)
+    return context.finish(made, f"{sort.title}: responses", notes, runs)
 
 
-def rates(studio: Studio) -> Drawn:
+def rates(context: FigureContext) -> DrawnFigure:
     """Draw requests per second by number of users; both axes logarithmic."""
     made = style.frame(style.COLUMN, 2.1)
     axes = made.axes(0.5, 1.1)
     runs: list[Run] = []
     points: list[dict[str, object]] = []
-    for found in _by_system(studio).values():
+    for found in _by_system(context).values():
         for series in found:
-            value = attempt("", partial(studio.measures.hot, CREATE_TABLE.rate, series))
+            value = attempt("", partial(context.measures.hot, CREATE_TABLE.rate, series))
             if isinstance(value, Estimate):
                 points += plots.rows_of(value, system=series.title, users=users_of(series))
                 runs += list(series.hot_runs)
     if not runs:
-        raise Absent("there is no hot run")
-    plots.lines(axes, points, "users", "value", studio.look, legend=True)
+        raise NotAvailable("there is no hot run")
+    plots.lines(axes, points, "users", "value", context.look, legend=True)
     plots.legend_beside(axes)
-    plots.log_axis(axes, ticks={users_of(series) for series in studio.run_set.select()})
+    plots.log_axis(axes, ticks={users_of(series) for series in context.run_set.select()})
     plots.log_axis(axes, "y")
     axes.grid()
     axes.set_xlabel("users, log scale")
     axes.set_ylabel("tables a second, log scale")
     notes = ["Hot runs; creations of tables that succeeded, by the time from the first to the last. Bars: 95 % "
-             "intervals.", studio.run_set.coverage]  # fmt: skip
-    return studio.finish(made, "Tables created in a second, by users", notes, runs)
+             "intervals.", context.run_set.coverage]  # fmt: skip
+    return context.finish(made, "Tables created in a second, by users", notes, runs)

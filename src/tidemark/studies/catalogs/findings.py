@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from tidemark.analysis.prose import SentenceWriter, or_why
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.words import estimate_text, listed, number
+from tidemark.analysis.formatting import estimate_text, listed, number
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.text_blocks import SentenceWriter, or_why
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.catalogs import published
 from tidemark.studies.catalogs.metrics import CREATE_TABLE, HOT, Kills, crashes
@@ -39,14 +39,14 @@ class Writer(SentenceWriter):
         """Return a sentence on the cost of the database itself: one operation of one server, over other backends."""
         by_name = {series.system: series for series in self._of(ALONE)}
         if MEMORY not in by_name:
-            raise Absent("the server was not measured in memory")
+            raise NotAvailable("the server was not measured in memory")
         parts = []
         for name in (RELATIONAL, FILE):
             if name in by_name:
                 ratio = self.measures.ratio(CREATE_TABLE.median, by_name[name], by_name[MEMORY]).estimate("x")
                 parts.append(f"{estimate_text(ratio)} over {by_name[name].title.partition(', ')[2]}")
         if not parts:
-            raise Absent("the server was measured over one backend alone")
+            raise NotAvailable("the server was measured over one backend alone")
         return (
             f"The same server takes {listed(parts)} as long to create a table as it takes in memory, where it "
             "writes no metadata file either."
@@ -55,16 +55,16 @@ class Writer(SentenceWriter):
     def scaling(self) -> str:
         most = self.most_users
         if most == ALONE:
-            raise Absent("there was one user alone")
+            raise NotAvailable("there was one user alone")
         alone = {series.system: series for series in self._of(ALONE)}
         parts = []
         for series in self._of(most):
             if series.system in alone:
-                with suppress(Absent):
+                with suppress(NotAvailable):
                     ratio = self.measures.ratio(CREATE_TABLE.rate, series, alone[series.system]).estimate("x")
                     parts.append(f"{estimate_text(ratio)} ({series.title})")
         if not parts:
-            raise Absent("no catalog was measured with one user and with several")
+            raise NotAvailable("no catalog was measured with one user and with several")
         return f"With {most:,} users, tables are created at this multiple of the rate of one user: {listed(parts)}."
 
     def hot_table(self) -> str:
@@ -78,7 +78,7 @@ class Writer(SentenceWriter):
                     conflicts = int((outcome == CONFLICT).sum())
                     parts.append(f"{conflicts:,} of {len(outcome):,} ({series.title})")
         if not parts:
-            raise Absent("no window had updates of one table by all users")
+            raise NotAvailable("no window had updates of one table by all users")
         return (
             f"When {most:,} users update one table, these updates end in a conflict that the server's own retries "
             f"did not resolve: {listed(parts)}."
@@ -87,7 +87,7 @@ class Writer(SentenceWriter):
     def oracle(self) -> str:
         checked = [run for run in self.run_set.runs if run.manifest.oracle.applicable]
         if not checked:
-            raise Absent("no run could be checked")
+            raise NotAvailable("no run could be checked")
         wrong = [run.label for run in checked if not run.manifest.oracle.verdict]
         entities = sum(run.manifest.oracle.found for run in checked)
         unknown = done = 0
@@ -125,10 +125,13 @@ class Writer(SentenceWriter):
 
 
 def crash_sentence(run_set: RunSet) -> str:
-    """Return sentences on what exists after kills, and the bound on a loss. Raises Absent if nothing was killed."""
+    """Return sentences on what exists after kills, and the bound on a loss.
+
+    Raises NotAvailable if nothing was killed.
+    """
     kills = [each for each in crashes(run_set) if isinstance(each, Kills)]
     if not kills:
-        raise Absent("no server was killed")
+        raise NotAvailable("no server was killed")
     said = f"While users write, a server or its database is killed {sum(len(each.each) for each in kills):,} times."
     said += "".join(f" {_loss(each)}" for each in kills if not each.holds)
     said += "".join(f" {_stuck(each)}" for each in kills if each.is_stuck)

@@ -1,4 +1,4 @@
-"""Quantities of the study: response times by kind of request, rates, shares that succeeded, and losses after kills."""
+"""MetricSet of the study: response times by kind of request, rates, shares that succeeded, and losses after kills."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import REPLICATES, BlockSample
-from tidemark.analysis.quantities import HIGHER, LOWER, Absent, Quantities, Quantity, sum_of_groups
-from tidemark.analysis.statistics import Replicates, at_most, counted, generator, known, quantile, ratio_of_sums
+from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable, sum_of_groups
+from tidemark.analysis.statistics import BootstrapEstimate, at_most, counted, generator, known, quantile, ratio_of_sums
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.services.delay.proxy import DelayProxy
@@ -38,60 +38,60 @@ class Sort:
     kinds: tuple[str, ...] = ()  # empty: all kinds
 
     def of(self, run: Run) -> NDArray[np.bool_]:
-        """Return a mask of the run's requests that belong to it. Raises Absent if there is none."""
+        """Return a mask of the run's requests that belong to it. Raises NotAvailable if there is none."""
         found: NDArray[np.bool_] = np.isin(run.words("part"), self.parts)
         if self.kinds:
             found &= np.isin(run.words("kind"), self.kinds)
         if not found.any():
-            raise Absent(f"the window had no such part: {', '.join(self.parts)}")
+            raise NotAvailable(f"the window had no such part: {', '.join(self.parts)}")
         return found
 
     def succeeded(self, run: Run) -> NDArray[np.bool_]:
-        """Return a mask of its requests that succeeded. Raises Absent if there is none."""
+        """Return a mask of its requests that succeeded. Raises NotAvailable if there is none."""
         found: NDArray[np.bool_] = self.of(run) & (run.words("outcome") == ACKED)
         if not found.any():
-            raise Absent("no such request succeeded")
+            raise NotAvailable("no such request succeeded")
         return found
 
     @property
-    def median(self) -> Quantity:
+    def median(self) -> Metric:
         plain = self._quantity("median", "ms", "median", partial(_quantile, probability=0.5), LOWER)
         key = self.name.replace(" ", "_").replace("-", "_")
         return replace(plain, key=key, subjects="Requests", words=("slower", "faster"))
 
     @property
-    def mean(self) -> Quantity:
+    def mean(self) -> Metric:
         return self._quantity("mean", "ms", "mean", _mean, LOWER)
 
     @property
-    def p99(self) -> Quantity:
+    def p99(self) -> Metric:
         return self._quantity("p99", "ms", "p99", partial(_quantile, probability=0.99), LOWER)
 
     @property
-    def minimum(self) -> Quantity:
+    def minimum(self) -> Metric:
         return self._quantity("minimum", "ms", "minimum", partial(_end, end=np.min), LOWER)
 
     @property
-    def maximum(self) -> Quantity:
+    def maximum(self) -> Metric:
         return self._quantity("maximum", "ms", "maximum", partial(_end, end=np.max), LOWER)
 
     @property
-    def rate(self) -> Quantity:
+    def rate(self) -> Metric:
         return self._quantity("rate", "requests/s", "rate", _rate, HIGHER)
 
     @property
-    def tail(self) -> Quantity:
+    def tail(self) -> Metric:
         return self._quantity("tail", "", "p99 / median", _tail)
 
     @property
-    def success(self) -> Quantity:
+    def success(self) -> Metric:
         return replace(self._quantity("success", "", "share that succeeded", _success, HIGHER), signed=True)
 
     def _quantity(
-        self, word: str, unit: str, title: str, how: Callable[..., Replicates], better: str | None = None
-    ) -> Quantity:
+        self, word: str, unit: str, title: str, how: Callable[..., BootstrapEstimate], better: str | None = None
+    ) -> Metric:
         """Return the quantity that `how` computes from a run and a sort of requests."""
-        return Quantity(f"{self.name} {word}", unit, f"{self.title}: {title}", partial(how, sort=self), better)
+        return Metric(f"{self.name} {word}", unit, f"{self.title}: {title}", partial(how, sort=self), better)
 
 
 CREATING = tuple(Sort(kind.name, f"{kind.name.capitalize()}", ("create",), (kind.name,)) for kind in CREATIONS)
@@ -129,7 +129,7 @@ def _times(run: Run, sort: Sort) -> NDArray[Any]:
 
 
 def response_ms(run: Run, sort: Sort) -> NDArray[np.float64]:
-    """Return milliseconds of the requests that succeeded, from their due times. Raises Absent if none did."""
+    """Return milliseconds of the requests that succeeded, from their due times. Raises NotAvailable if none did."""
     times: NDArray[np.float64] = _times(run, sort) * 1e-6
     return times
 
@@ -138,25 +138,25 @@ def _sample(run: Run, sort: Sort) -> BlockSample:
     return BlockSample.prepare(_times(run, sort), generator(run.label, sort.name))
 
 
-def _quantile(run: Run, sort: Sort, probability: float) -> Replicates:
+def _quantile(run: Run, sort: Sort, probability: float) -> BootstrapEstimate:
     sample = _sample(run, sort)
     least = round(1 / (1 - probability))
     if sample.n < least:
-        raise Absent(f"needs {least:,} requests, the run has {sample.n:,}")
+        raise NotAvailable(f"needs {least:,} requests, the run has {sample.n:,}")
     return quantile(sample, probability).scaled(1e-6)
 
 
-def _mean(run: Run, sort: Sort) -> Replicates:
+def _mean(run: Run, sort: Sort) -> BootstrapEstimate:
     times = _times(run, sort)
     return ratio_of_sums(times, np.ones(len(times)), generator(run.label, f"{sort.name} mean")).scaled(1e-6)
 
 
-def _end(run: Run, sort: Sort, end: Callable[[NDArray[Any]], Any]) -> Replicates:
+def _end(run: Run, sort: Sort, end: Callable[[NDArray[Any]], Any]) -> BootstrapEstimate:
     """Return one end of the times: their minimum or maximum."""
     return known(float(end(_times(run, sort))) * 1e-6)
 
 
-def _rate(run: Run, sort: Sort) -> Replicates:
+def _rate(run: Run, sort: Sort) -> BootstrapEstimate:
     """Return requests that succeeded per second, from the first one's start to the end of the last that did."""
     starts, acked = run.column("start_ns"), sort.succeeded(run)
     done = np.sort((starts + run.column("elapsed_ns"))[acked])
@@ -164,41 +164,41 @@ def _rate(run: Run, sort: Sort) -> Replicates:
     return ratio_of_sums(np.ones(len(done)), between, generator(run.label, f"{sort.name} rate")).scaled(1e9)
 
 
-def _success(run: Run, sort: Sort) -> Replicates:
+def _success(run: Run, sort: Sort) -> BootstrapEstimate:
     """Return the share of requests that succeeded, without cascaded ones, with a Jeffreys interval."""
     outcome = run.words("outcome")[sort.of(run)]
     done, whole = int((outcome == ACKED).sum()), int((outcome != CASCADED).sum())
     if whole == 0:
-        raise Absent("all of them were consequences of other failures")
+        raise NotAvailable("all of them were consequences of other failures")
     draws = generator(run.label, f"{sort.name} success").beta(done + 0.5, whole - done + 0.5, REPLICATES)
-    return Replicates(done / whole, draws, whole, log=False, bounds=(0.0, 1.0))
+    return BootstrapEstimate(done / whole, draws, whole, log=False, bounds=(0.0, 1.0))
 
 
-def _tail(run: Run, sort: Sort) -> Replicates:
+def _tail(run: Run, sort: Sort) -> BootstrapEstimate:
     """Return the 99th percentile divided by the median."""
     sample = _sample(run, sort)
     if sample.n < 100:
-        raise Absent(f"needs 100 requests, the run has {sample.n:,}")
+        raise NotAvailable(f"needs 100 requests, the run has {sample.n:,}")
     return quantile(sample, 0.99).ratio(quantile(sample, 0.5))
 
 
-def _attempts(run: Run, sort: Sort) -> Replicates:
+def _attempts(run: Run, sort: Sort) -> BootstrapEstimate:
     """Return requests per success: those since the previous success, and itself."""
     places = np.flatnonzero(sort.succeeded(run)[sort.of(run)])
     return ratio_of_sums(np.diff(places, prepend=-1), np.ones(len(places)), generator(run.label, f"{sort.name} tries"))
 
 
-def _tries(run: Run, sort: Sort) -> Replicates:
+def _tries(run: Run, sort: Sort) -> BootstrapEstimate:
     """Return attempts per success, as the client counts them."""
     tries = run.column("attempts")[sort.succeeded(run)]
     return ratio_of_sums(tries, np.ones(len(tries)), generator(run.label, f"{sort.name} tries"))
 
 
-def _in_flight(run: Run) -> Replicates:
+def _in_flight(run: Run) -> BootstrapEstimate:
     return counted(float(run.record(CatalogRecord).in_flight))
 
 
-def _statements(run: Run, step: str) -> Replicates:
+def _statements(run: Run, step: str) -> BootstrapEstimate:
     """Return SQL statements per request of a step, counted in this run or after it."""
     record = run.record(CatalogRecord)
     counts = record.statements
@@ -209,7 +209,7 @@ def _statements(run: Run, step: str) -> Replicates:
     for name, statements, asked in found:
         if name == step:
             return counted(statements / asked)
-    raise Absent(counts.excused or "counted after the last run of a series")
+    raise NotAvailable(counts.excused or "counted after the last run of a series")
 
 
 def is_asked(group: str) -> bool:
@@ -217,35 +217,35 @@ def is_asked(group: str) -> bool:
     return not group.startswith(NOT_SERVERS)
 
 
-def _server_cpu(run: Run) -> Replicates:
+def _server_cpu(run: Run) -> BootstrapEstimate:
     """Return CPU milliseconds per request, of the server and its database, over all parts of the window."""
     spent = [value for step in run.record(CatalogRecord).steps for name, value in step.cpu_s if is_asked(name)]
     if sum(spent) <= 0:
-        raise Absent("less than the processor's clock can tell")
+        raise NotAvailable("less than the processor's clock can tell")
     return known(1000 * sum(spent) / run.manifest.operations)
 
 
-def _server_memory(run: Run) -> Replicates:
+def _server_memory(run: Run) -> BootstrapEstimate:
     """Return the peak memory in MB of the server and its database together, over the window's seconds."""
     memory = run.seconds().memory
     most = float(sum_of_groups(memory, {name for name, _ in memory if is_asked(name)}).max())
     if most <= 0:
-        raise Absent("a server that was not started here is not watched")
+        raise NotAvailable("a server that was not started here is not watched")
     return known(most / 1e6)
 
 
-ATTEMPTS = Quantity("hot update attempts", "", "Requests an update of one table", partial(_attempts, sort=HOT), LOWER)
-TRIES = Quantity("append attempts", "", "Attempts at an append that succeeded", partial(_tries, sort=APPENDED), LOWER)
-SERVER_CPU = Quantity("server CPU", "ms", "CPU a request, server and database", _server_cpu, LOWER)
-SERVER_MEMORY = Quantity("server memory", "MB", "Peak memory, server and database", _server_memory, LOWER)
-IN_FLIGHT = Quantity("requests in flight", "requests", "Requests under way at once, at most", _in_flight)
+ATTEMPTS = Metric("hot update attempts", "", "Requests an update of one table", partial(_attempts, sort=HOT), LOWER)
+TRIES = Metric("append attempts", "", "Attempts at an append that succeeded", partial(_tries, sort=APPENDED), LOWER)
+SERVER_CPU = Metric("server CPU", "ms", "CPU a request, server and database", _server_cpu, LOWER)
+SERVER_MEMORY = Metric("server memory", "MB", "Peak memory, server and database", _server_memory, LOWER)
+IN_FLIGHT = Metric("requests in flight", "requests", "Requests under way at once, at most", _in_flight)
 STATEMENTS = {
-    step: Quantity(f"{step} statements", "statements", f"{step.capitalize()}: SQL statements", how, LOWER)
+    step: Metric(f"{step} statements", "statements", f"{step.capitalize()}: SQL statements", how, LOWER)
     for step in (*(sort.name for sort in CREATING), "read", *WRITING, "hot", "append")
     for how in (partial(_statements, step=step),)
 }
 
-QUANTITIES = Quantities(
+QUANTITIES = MetricSet(
     all=(
         *(sort.median for sort in SORTS), *(sort.mean for sort in SORTS), *(sort.p99 for sort in SORTS),
         *(sort.minimum for sort in SORTS), *(sort.maximum for sort in SORTS), *(sort.rate for sort in SORTS),

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from tidemark.analysis.blocks import REPLICATES
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.statistics import Replicates, generator
-from tidemark.analysis.words import Cell, Missing, attempt
+from tidemark.analysis.formatting import Cell, MissingCell, attempt
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, generator
 from tidemark.results.publication import printed_rows
-from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
+from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.runset import Series
 from tidemark.studies.catalogs.metrics import (
     CREATING,
@@ -93,7 +93,7 @@ def row(mode: str, case: str, system: str, query: str) -> Printed:
     raise KeyError(f"{mode} {case} {system} {query}")
 
 
-def change(mode: str, case: str, query: str, what: str) -> Replicates:
+def change(mode: str, case: str, query: str, what: str) -> BootstrapEstimate:
     """Return how much longer the report's new layer took than the old one, in percent; `what` is mean, median, ...
 
     The appendix prints whole milliseconds, so each number has an error of up to half a millisecond.
@@ -104,10 +104,10 @@ def change(mode: str, case: str, query: str, what: str) -> Replicates:
     )
     changed = new.ratio(old).linear()
     draws = None if changed.draws is None else 100 * (changed.draws - 1)
-    return Replicates(100 * (changed.value - 1), draws, 2, log=False)
+    return BootstrapEstimate(100 * (changed.value - 1), draws, 2, log=False)
 
 
-def gain(query: str, users: int) -> Replicates:
+def gain(query: str, users: int) -> BootstrapEstimate:
     """Return the new layer's rate with many users divided by that with one, by Little's law from the printed means."""
     alone, many = (
         rounded(row(mode, "Dataset", DOCUMENT, query).mean_ms, f"{mode} {query}") for mode in (SEQUENTIAL, CONCURRENT)
@@ -115,37 +115,37 @@ def gain(query: str, users: int) -> Replicates:
     return alone.ratio(many).scaled(users)
 
 
-def rounded(value: float, name: str) -> Replicates:
+def rounded(value: float, name: str) -> BootstrapEstimate:
     """Return a printed whole number with the uncertainty of its rounding."""
     if value <= 0:
-        raise Absent("the report gives no time for requests that failed")
+        raise NotAvailable("the report gives no time for requests that failed")
     draws = generator("printed", name, value).uniform(value - 0.5, value + 0.5, REPLICATES)
-    return Replicates(math.log(value), np.log(draws), 1)
+    return BootstrapEstimate(math.log(value), np.log(draws), 1)
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield tables catalog-sequential, catalog-concurrent, catalog-scaling and catalog-contradictions."""
-    all_series = workshop.run_set.select()
+    all_series = builder.run_set.select()
     users = sorted({users_of(series) for series in all_series})
     alone = [series for series in all_series if users_of(series) == ALONE]
     many = [series for series in all_series if users_of(series) == users[-1] and users[-1] > ALONE]
-    yield _beside(workshop, SEQUENTIAL, alone, "One request at a time")
-    yield _beside(workshop, CONCURRENT, many, f"Up to {users[-1]:,} users at once")
-    yield _scaling(workshop)
-    yield _contradictions(workshop)
+    yield _beside(builder, SEQUENTIAL, alone, "One request at a time")
+    yield _beside(builder, CONCURRENT, many, f"Up to {users[-1]:,} users at once")
+    yield _scaling(builder)
+    yield _contradictions(builder)
 
 
-def _beside(workshop: Workshop, mode: str, chosen: list[Series], words: str) -> Table:
+def _beside(builder: TableBuilder, mode: str, chosen: list[Series], words: str) -> Table:
     """Return a table with the columns of the report's appendix, and p99 and requests/s of Tidemark's runs."""
     found: list[list[Cell]] = []
     for sort in (*SHOWN, RAMPED) if mode == CONCURRENT else SHOWN:
-        found += [_ours(workshop, series, sort) for series in chosen]
+        found += [_ours(builder, series, sort) for series in chosen]
         case, query = CASES[sort.parts[0]], _query(sort)
         for each in rows():
             if (each.mode, each.case, each.query) == (mode, case, query):
                 times: list[Cell] = [each.mean_ms, each.minimum_ms, each.median_ms, None, each.maximum_ms, None]
                 if not each.succeeded:
-                    times = [Missing("no request succeeded")] * 6
+                    times = [MissingCell("no request succeeded")] * 6
                 counts: list[Cell] = [each.requests, each.succeeded, each.failed]
                 found.append([case, query, f"{each.system} (the report's)", *counts, *times, None])
     columns = (
@@ -166,7 +166,7 @@ def _beside(workshop: Workshop, mode: str, chosen: list[Series], words: str) -> 
     ]
     runs = [run for series in chosen for run in series.hot_runs]
     title = f"{words}: response times, compared with the report's"
-    return workshop.table(f"catalog-{mode}", title, columns, found, runs, notes)
+    return builder.table(f"catalog-{mode}", title, columns, found, runs, notes)
 
 
 def _query(sort: Sort) -> str:
@@ -175,36 +175,36 @@ def _query(sort: Sort) -> str:
     return sort.name.title() if sort in CREATING else sort.name.split()[-1].capitalize()
 
 
-def _ours(workshop: Workshop, series: Series, sort: Sort) -> list[Cell]:
+def _ours(builder: TableBuilder, series: Series, sort: Sort) -> list[Cell]:
     try:
         outcomes = [run.words("outcome")[sort.of(run)] for run in series.hot_runs]
         whole, done = sum(map(len, outcomes)), sum(int((outcome == ACKED).sum()) for outcome in outcomes)
         counts: list[Cell] = [whole, done, whole - done]
-    except Absent as absent:
-        counts = [Missing(str(absent))] * 3
+    except NotAvailable as absent:
+        counts = [MissingCell(str(absent))] * 3
     times = (sort.mean, sort.minimum, sort.median, sort.p99, sort.maximum)
-    found = [attempt("ms", partial(workshop.measures.hot, each, series)) for each in times]
-    rate = attempt("requests/s", partial(workshop.measures.hot, sort.rate, series))
-    return [CASES[sort.parts[0]], _query(sort), series.title, *counts, *found, rate, _generator(workshop, series, sort)]
+    found = [attempt("ms", partial(builder.measures.hot, each, series)) for each in times]
+    rate = attempt("requests/s", partial(builder.measures.hot, sort.rate, series))
+    return [CASES[sort.parts[0]], _query(sort), series.title, *counts, *found, rate, _generator(builder, series, sort)]
 
 
-def _generator(workshop: Workshop, series: Series, sort: Sort) -> Cell:
+def _generator(builder: TableBuilder, series: Series, sort: Sort) -> Cell:
     """Return the null server's median as a percentage of the median here."""
-    null = next((each for each in workshop.run_set.select(mode=series.mode) if each.is_null_baseline), None)
+    null = next((each for each in builder.run_set.select(mode=series.mode) if each.is_null_baseline), None)
     if null is None or series.is_null_baseline:
         return None
     try:
-        own, whole = (workshop.measures.hot(sort.median, each).value for each in (null, series))
-    except Absent as absent:
-        return Missing(str(absent))
+        own, whole = (builder.measures.hot(sort.median, each).value for each in (null, series))
+    except NotAvailable as absent:
+        return MissingCell(str(absent))
     return 100 * own / whole
 
 
-def _scaling(workshop: Workshop) -> Table:
+def _scaling(builder: TableBuilder) -> Table:
     """Return table catalog-scaling: requests per second by number of users, and the report's by Little's law."""
     found: list[list[Cell]] = []
-    all_series = workshop.run_set.select()
-    measures = workshop.measures
+    all_series = builder.run_set.select()
+    measures = builder.measures
     alone = {series.system: series for series in all_series if users_of(series) == ALONE}
     for sort in CREATING:
         for series in all_series:
@@ -232,10 +232,10 @@ def _scaling(workshop: Workshop) -> Table:
         UNEQUAL,
     ]
     runs = [run for series in all_series for run in series.hot_runs]
-    return workshop.table("catalog-scaling", "How rates grow with the number of users", columns, found, runs, notes)
+    return builder.table("catalog-scaling", "How rates grow with the number of users", columns, found, runs, notes)
 
 
-def _contradictions(workshop: Workshop) -> Table:
+def _contradictions(builder: TableBuilder) -> Table:
     """Return table catalog-contradictions: the report's sentences compared with its own appendix."""
     found: list[list[Cell]] = []
     said = (
@@ -272,4 +272,4 @@ def _contradictions(workshop: Workshop) -> Table:
         "Intervals are those of rounding to whole milliseconds."
     ]
     title = "The report's statements, compared with its own appendix"
-    return workshop.table("catalog-contradictions", title, columns, found, (), notes)
+    return builder.table("catalog-contradictions", title, columns, found, (), notes)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tidemark.analysis.quantities import HIGHER, Absent, Quantity
-from tidemark.analysis.statistics import Replicates
-from tidemark.results.claims.evidence import positive
+from tidemark.analysis.metrics import HIGHER, Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate
+from tidemark.results.claims.claim_data import positive
 from tidemark.results.publication import Publication
-from tidemark.results.report.summary_table import Answering, Asked, Question
+from tidemark.results.report.summary_table import Answering, SummaryMetric, SystemRuns
 from tidemark.runs.names import MAIN
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.assembly import chapter_of, claims_of, sketches_of, tables_of
+from tidemark.studies.assembly import chapter_of, claims_of, figure_specs_of, tables_of
 from tidemark.studies.catalogs import published, tables
-from tidemark.studies.catalogs.claims import MEASURES, CatalogEvidence
+from tidemark.studies.catalogs.claims import MEASURES, CatalogClaimData
 from tidemark.studies.catalogs.findings import Writer
 from tidemark.studies.catalogs.metrics import (
     APPENDED,
@@ -32,36 +32,36 @@ from tidemark.studies.catalogs.study import STUDY
 from tidemark.studies.study import Results
 
 
-def _main(asked: Asked) -> list[Series]:
+def _main(asked: SystemRuns) -> list[Series]:
     found = [each for each in asked.series if each.sweep == MAIN and each.runs]
     if not found:
-        raise Absent(asked.series[0].missing())
+        raise NotAvailable(asked.series[0].missing())
     return found
 
 
-def _alone(asked: Asked) -> Series:
+def _alone(asked: SystemRuns) -> Series:
     """Return the series with one user."""
     found = next((each for each in _main(asked) if users_of(each) == ALONE), None)
     if found is None:
-        raise Absent("not measured with one user")
+        raise NotAvailable("not measured with one user")
     return found
 
 
-def _many(asked: Asked) -> Series:
+def _many(asked: SystemRuns) -> Series:
     """Return the series with the most users."""
     return max(_main(asked), key=users_of)
 
 
-def _hot(quantity: Quantity, series: Callable[[Asked], Series]) -> Answering:
+def _hot(quantity: Metric, series: Callable[[SystemRuns], Series]) -> Answering:
     """Return a function that answers with `quantity` of the hot runs of the series that `series` selects."""
 
-    def answer(asked: Asked, _mode: str | None) -> Replicates:
+    def answer(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
         return positive(asked.measures.hot(quantity, series(asked)))
 
     return answer
 
 
-def _users(asked: Asked, _mode: str | None) -> str:
+def _users(asked: SystemRuns, _mode: str | None) -> str:
     return f"{users_of(_many(asked)):,} users"
 
 
@@ -74,47 +74,47 @@ def _values(_run_set: RunSet) -> dict[str, str]:
 
 
 QUESTIONS = (
-    Question(
+    SummaryMetric(
         "create-table", "Create a table", "ms", _hot(CREATE_TABLE.median, _alone),
         hint="Median response with one user. Hot runs.", asks="Quickest to create a table, one user",
     ),
-    Question(
+    SummaryMetric(
         "create-namespace", "Create a namespace", "ms", _hot(CREATE_NAMESPACE.median, _alone),
         hint="Median response with one user. Hot runs.",
     ),
-    Question(
+    SummaryMetric(
         "read", "Read", "ms", _hot(READ.median, _alone), hint="Median of nine kinds of read, one user. Hot runs.",
     ),
-    Question(
+    SummaryMetric(
         "update", "Update", "ms", _hot(UPDATE.median, _alone),
         hint="Median of setting a property of a namespace, a table or a view, one user. Hot runs.",
     ),
-    Question(
+    SummaryMetric(
         "tables-many", "Tables/s, many users", "requests/s", _hot(CREATE_TABLE.rate, _many),
         better=HIGHER, note=_users, hint="Tables created in a second with the most users that were measured. Hot runs.",
         asks="Most tables a second, many users",
     ),
-    Question(
+    SummaryMetric(
         "p99-many", "Update p99, many users", "ms", _hot(UPDATE.p99, _many), note=_users,
         hint="99 of 100 updates of different entities are answered sooner, with the most users. Hot runs.",
     ),
-    Question(
+    SummaryMetric(
         "hot", "Updates/s of one table", "requests/s", _hot(HOT.rate, _many), better=HIGHER, note=_users,
         hint="Updates of one table that succeed in a second when all users update it. Hot runs.",
     ),
-    Question(
+    SummaryMetric(
         "append", "Appends/s to one table", "requests/s", _hot(APPENDED.rate, _many), better=HIGHER, note=_users,
         hint="Snapshots that all users together append to one table in a second, conflicts tried again. Hot runs.",
     ),
-    Question(
+    SummaryMetric(
         "attempts", "Attempts an append", "", _hot(TRIES, _many), note=_users,
         hint="Attempts at an append until it succeeds: others were quicker at the rest. Hot runs.",
     ),
-    Question(
+    SummaryMetric(
         "cpu", "CPU a request", "ms", _hot(SERVER_CPU, _many), note=_users,
         hint="Processor time of the server and its database, by all requests of a window. Hot runs.",
     ),
-    Question(
+    SummaryMetric(
         "memory", "Peak memory", "MB", _hot(SERVER_MEMORY, _many), note=_users,
         hint="The most that the server and its database had in memory together in any second (PSS). Hot runs.",
     ),
@@ -126,12 +126,12 @@ RESULTS = Results(
         key="polaris-report", origin=published.ORIGIN, hardware=published.HARDWARE, software=published.SOFTWARE
     ),
     tables=tables_of(published, tables),
-    sketches=sketches_of("tidemark.studies.catalogs.figures"),
+    figure_specs=figure_specs_of("tidemark.studies.catalogs.figures"),
     claims=claims_of(
         STUDY,
         QUANTITIES,
         MEASURES,
-        CatalogEvidence,
+        CatalogClaimData,
         set_up_bytes=2.2e9,
         remarks=(
             "Neither persistence layer of the report is available: rows of its appendix are not testable here, and the "

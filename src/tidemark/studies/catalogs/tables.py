@@ -10,10 +10,10 @@ from statistics import median
 
 import numpy as np
 
+from tidemark.analysis.formatting import Cell, MissingCell, attempt
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.statistics import Replicates
-from tidemark.analysis.words import Cell, Missing, attempt
+from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.tables.table import (
     RUN,
     STATE,
@@ -22,7 +22,7 @@ from tidemark.results.tables.table import (
     Column,
     ComputedColumn,
     Table,
-    Workshop,
+    TableBuilder,
     computed,
 )
 from tidemark.runs.manifest import SystemPart
@@ -82,22 +82,22 @@ NOT_HERE = (
 )
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield tables catalog-outcomes, -mixed, -contention, -cost, -durability, -not-here, -distance, -crash, -churn."""
-    yield _outcomes(workshop)
-    yield _mixed(workshop)
-    yield _contention(workshop)
-    yield _cost(workshop)
-    yield _durability(workshop)
+    yield _outcomes(builder)
+    yield _mixed(builder)
+    yield _contention(builder)
+    yield _cost(builder)
+    yield _durability(builder)
     columns = (Column("what", "What"), Column("reason", "Why it is not measured"))
-    yield workshop.table("catalog-not-here", "What cannot run here, and why", columns, NOT_HERE, ())
-    yield _distance(workshop)
-    yield _crash(workshop)
-    yield _churn(workshop)
+    yield builder.table("catalog-not-here", "What cannot run here, and why", columns, NOT_HERE, ())
+    yield _distance(builder)
+    yield _crash(builder)
+    yield _churn(builder)
 
 
-def _runs(workshop: Workshop) -> list[Run]:
-    return [run for series in workshop.run_set.select() for run in series.runs]
+def _runs(builder: TableBuilder) -> list[Run]:
+    return [run for series in builder.run_set.select() for run in series.runs]
 
 
 def _row(series: Series, run: Run) -> list[Cell]:
@@ -105,9 +105,9 @@ def _row(series: Series, run: Run) -> list[Cell]:
     return [series.title, users_of(series), run.number, run.state]
 
 
-def _measured(workshop: Workshop, run: Run, *quantities: Quantity) -> list[Cell]:
+def _measured(builder: TableBuilder, run: Run, *quantities: Metric) -> list[Cell]:
     """Return a cell for each of `quantities` of a run."""
-    return [attempt(each.unit, partial(workshop.measures.of_run, each, run)) for each in quantities]
+    return [attempt(each.unit, partial(builder.measures.of_run, each, run)) for each in quantities]
 
 
 def _counts(run: Run, sort: Sort | None = None) -> dict[str, int]:
@@ -118,14 +118,14 @@ def _counts(run: Run, sort: Sort | None = None) -> dict[str, int]:
     return {name: int((outcome == name).sum()) for name in OUTCOMES}
 
 
-def _outcomes(workshop: Workshop) -> Table:
+def _outcomes(builder: TableBuilder) -> Table:
     """Return table catalog-outcomes: the outcomes of each run's requests, and its oracle's findings."""
     rows: list[list[Cell]] = []
-    for series in workshop.run_set.select():
+    for series in builder.run_set.select():
         for run in series.runs:
             record, oracle = run.record(CatalogRecord), run.manifest.oracle
             differences = record.oracle if oracle.applicable else None
-            asked = _measured(workshop, run, CREATION.success)
+            asked = _measured(builder, run, CREATION.success)
             verdict = "holds" if oracle.verdict else "DOES NOT HOLD"
             resolved, wrong = ([getattr(differences, name, None) for name in names] for names in (RESOLVED, WRONG))
             rows.append([
@@ -133,7 +133,7 @@ def _outcomes(workshop: Workshop) -> Table:
                 verdict if oracle.applicable else "keeps nothing", *wrong, record.in_flight,
             ])  # fmt: skip
         if not series.runs:
-            rows.append([series.title, users_of(series), None, Missing(series.missing()), *[None] * 17])
+            rows.append([series.title, users_of(series), None, MissingCell(series.missing()), *[None] * 17])
     columns = (
         *OF_RUN,
         *(Column(name, COUNTS[name]) for name in OUTCOMES),
@@ -152,17 +152,17 @@ def _outcomes(workshop: Workshop) -> Table:
         "The oracle reads everything back through another client. Lost: answered with success, and not there.",
     ]
     title = "Final status of the requests, and what exists afterwards"
-    return workshop.table("catalog-outcomes", title, columns, rows, _runs(workshop), notes)
+    return builder.table("catalog-outcomes", title, columns, rows, _runs(builder), notes)
 
 
-def _mixed(workshop: Workshop) -> Table:
+def _mixed(builder: TableBuilder) -> Table:
     """Return table catalog-mixed: reads and writes of each mix, in open and closed loops."""
     rows: list[list[Cell]] = []
-    for series in workshop.run_set.select():
+    for series in builder.run_set.select():
         for sort in MIXES:
             asked = (sort.median, sort.p99, sort.tail, sort.rate)
             rows += [
-                [sort.title, *_row(series, run), *_measured(workshop, run, *asked), _late(run, sort)]
+                [sort.title, *_row(series, run), *_measured(builder, run, *asked), _late(run, sort)]
                 for run in series.runs
             ]
     columns = (
@@ -177,7 +177,7 @@ def _mixed(workshop: Workshop) -> Table:
         "loop: each user sends the next request when the last was answered.",
         UNEQUAL,
     ]
-    return workshop.table("catalog-mixed", "Mixes of reads and writes", columns, rows, _runs(workshop), notes)
+    return builder.table("catalog-mixed", "Mixes of reads and writes", columns, rows, _runs(builder), notes)
 
 
 def _late(run: Run, sort: Sort) -> Cell:
@@ -188,18 +188,18 @@ def _late(run: Run, sort: Sort) -> Cell:
     return float(np.median(run.column("late_ns")[chosen])) / 1e6
 
 
-def _contention(workshop: Workshop) -> Table:
+def _contention(builder: TableBuilder) -> Table:
     """Return table catalog-contention: all users update one table, and all create one name, which one may get."""
     rows: list[list[Cell]] = []
-    for series in workshop.run_set.select():
+    for series in builder.run_set.select():
         for run in series.runs:
             hot, race, appended, committed = (_counts(run, sort) for sort in (HOT, RACE, APPENDED, TRANSACTED))
             transactions = sum(committed.values())
             rows.append([
                 *_row(series, run), sum(hot.values()), hot[ACKED], hot[CONFLICT], hot[FAILED] + hot[UNKNOWN],
-                *_measured(workshop, run, HOT.rate, ATTEMPTS, HOT.median), _fairness(run),
+                *_measured(builder, run, HOT.rate, ATTEMPTS, HOT.median), _fairness(run),
                 sum(appended.values()), appended[ACKED], appended[CONFLICT],
-                *_measured(workshop, run, APPENDED.rate, TRIES, APPENDED.median),
+                *_measured(builder, run, APPENDED.rate, TRIES, APPENDED.median),
                 transactions or None, committed[ACKED] if transactions else None,
                 sum(race.values()) // users_of(series), race[ACKED], race[CONFLICT], race[FAILED] + race[UNKNOWN],
             ])  # fmt: skip
@@ -225,7 +225,7 @@ def _contention(workshop: Workshop) -> Table:
         UNEQUAL,
     ]
     title = "One table that all users update, and one name that all create"
-    return workshop.table("catalog-contention", title, columns, rows, _runs(workshop), notes)
+    return builder.table("catalog-contention", title, columns, rows, _runs(builder), notes)
 
 
 def _fairness(run: Run) -> Cell:
@@ -236,10 +236,10 @@ def _fairness(run: Run) -> Cell:
     return float(counts.min() / counts.max())
 
 
-def _cost(workshop: Workshop) -> Table:
+def _cost(builder: TableBuilder) -> Table:
     """Return table catalog-cost: CPU time and database work per request, by step."""
     rows: list[list[Cell]] = []
-    for series in workshop.run_set.select():
+    for series in builder.run_set.select():
         for run in series.hot_runs[:1]:
             for step in run.record(CatalogRecord).steps:
                 cpu = {name: 1000 * spent / step.requests for name, spent in step.cpu_s}
@@ -248,7 +248,7 @@ def _cost(workshop: Workshop) -> Table:
                     series.title, users_of(series), step.name, step.requests,
                     sum(value for name, value in cpu.items() if is_asked(name) and name not in DATABASES),
                     next((value for name, value in cpu.items() if name in DATABASES), None), cpu.get("load generator"),
-                    _statements(workshop.measures, series, step.name), counted.get("write_transactions"),
+                    _statements(builder.measures, series, step.name), counted.get("write_transactions"),
                     counted.get("wal_bytes"), 1000 * step.elapsed_ns / 1e9 / step.requests,
                 ])  # fmt: skip
     columns = (
@@ -269,7 +269,7 @@ def _cost(workshop: Workshop) -> Table:
         f"{COUNTED_REQUESTS} updates of one table and as many appends to one among it. MariaDB counts in the "
         "windows, as it always does.",
     ]
-    return workshop.table("catalog-cost", "What a request costs, by step", columns, rows, _runs(workshop), notes)
+    return builder.table("catalog-cost", "What a request costs, by step", columns, rows, _runs(builder), notes)
 
 
 def _statements(measures: Measures, series: Series, step: str) -> Cell:
@@ -278,11 +278,11 @@ def _statements(measures: Measures, series: Series, step: str) -> Cell:
         return None
     try:
         return measures.hot(STATEMENTS[step], series).value
-    except Absent as absent:
-        return Missing(str(absent))
+    except NotAvailable as absent:
+        return MissingCell(str(absent))
 
 
-def _durability(workshop: Workshop) -> Table:
+def _durability(builder: TableBuilder) -> Table:
     """Return table catalog-durability: what each backend promises when it answers."""
 
     def column(key: str, title: str, value: Callable[[SystemPart], Cell]) -> ComputedColumn[Series]:
@@ -298,8 +298,8 @@ def _durability(workshop: Workshop) -> Table:
         column("notes", "Notes", lambda system: "; ".join(system.notes)),
     )  # fmt: skip
     notes = ["Rates of backends that promise different things are no ranking of them."]
-    title, series = "What each backend promises", one_a_system(workshop.run_set)
-    return workshop.computed_table("catalog-durability", title, columns, series, _runs(workshop), notes)
+    title, series = "What each backend promises", one_a_system(builder.run_set)
+    return builder.computed_table("catalog-durability", title, columns, series, _runs(builder), notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +311,7 @@ class Pair:
     near_ms: int
     far_ms: int
 
-    def round_trips(self, measures: Measures, quantity: Quantity) -> Replicates:
+    def round_trips(self, measures: Measures, quantity: Metric) -> BootstrapEstimate:
         """Return the growth in ms of `quantity`, a time in ms, per ms of additional round-trip time."""
         grown = measures.hot(quantity, self.far).difference(measures.hot(quantity, self.near))
         return grown.scaled(1 / (self.far_ms - self.near_ms))
@@ -335,12 +335,12 @@ def pairs(run_set: RunSet) -> Iterator[Pair]:
             yield Pair(first, last, near, far)
 
 
-def _distance(workshop: Workshop) -> Table:
+def _distance(builder: TableBuilder) -> Table:
     """Return table catalog-distance: the cost of the distance to the database, in time and round trips."""
-    measures = workshop.measures
+    measures = builder.measures
     rows: list[list[Cell]] = []
     runs = []
-    for pair in pairs(workshop.run_set):
+    for pair in pairs(builder.run_set):
         runs += [*pair.near.runs, *pair.far.runs]
         for sort in (*CREATING, READ, UPDATE, HOT, APPENDED):
             row: list[Cell] = [pair.near.title, users_of(pair.near), sort.title, pair.near_ms, pair.far_ms]
@@ -348,7 +348,9 @@ def _distance(workshop: Workshop) -> Table:
             row.append(attempt("", partial(pair.round_trips, measures, sort.median)))
             rows.append([*row, _statements(measures, pair.near, sort.name)])
     if not rows:
-        rows.append([*[None] * 7, Missing(f"no system over PostgreSQL was measured at two distances ({RTT})"), None])
+        rows.append(
+            [*[None] * 7, MissingCell(f"no system over PostgreSQL was measured at two distances ({RTT})"), None]
+        )
     columns = (
         SYSTEM, USERS, Column("request", "Request"),
         Column("near_rtt", "Round trip, near", "ms"), Column("far_rtt", "Round trip, far", "ms"),
@@ -360,19 +362,19 @@ def _distance(workshop: Workshop) -> Table:
         "takes some 0.2 ms itself; at 0 ms there is none. Round trips: growth of the median for each millisecond of a "
         "round trip. With several users, it includes waiting for one of the server's connections.",
     ]
-    return workshop.table("catalog-distance", "What the distance to the database costs", columns, rows, runs, notes)
+    return builder.table("catalog-distance", "What the distance to the database costs", columns, rows, runs, notes)
 
 
-def _crash(workshop: Workshop) -> Table:
+def _crash(builder: TableBuilder) -> Table:
     """Return table catalog-crash: what exists after the kills of each server or database."""
     rows: list[list[Cell]] = []
-    found = list(crashes(workshop.run_set))
+    found = list(crashes(builder.run_set))
     for each in found:
         if isinstance(each, Kills):
             rows.append([each.series.title, users_of(each.series), *_kills(each)])
         else:
             series, why = each
-            rows.append([series.title, users_of(series), Missing(why), *[None] * 17])
+            rows.append([series.title, users_of(series), MissingCell(why), *[None] * 17])
     columns = (
         SYSTEM, USERS, Column("killed", "Killed"), Column("kills", "Kills"),
         Column("telling", "Of them while it took writes"), Column("in_flight", "Requests in flight, median"),
@@ -397,13 +399,15 @@ def _crash(workshop: Workshop) -> Table:
         UNEQUAL,
     ]
     runs = [each.run for each in found if isinstance(each, Kills)]
-    return workshop.table("catalog-crash", "What is there after a kill", columns, rows, runs, notes)
+    return builder.table("catalog-crash", "What is there after a kill", columns, rows, runs, notes)
 
 
 def _kills(found: Kills) -> list[Cell]:
     back = found.answered_s
     why = next((kill.said for kill in found.each if kill.said), "")
-    seconds: list[Cell] = [median(back), max(back)] if back else [Missing(f"it never did: {why.splitlines()[0]}"), None]
+    seconds: list[Cell] = (
+        [median(back), max(back)] if back else [MissingCell(f"it never did: {why.splitlines()[0]}"), None]
+    )
     return [
         found.title,
         len(found.each),
@@ -420,16 +424,16 @@ def _kills(found: Kills) -> list[Cell]:
     ]
 
 
-def _churn(workshop: Workshop) -> Table:
+def _churn(builder: TableBuilder) -> Table:
     """Return table catalog-churn: tables that users create, rename and drop while all of them are listed."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     asked = (*(sort.median for sort in CHURNING), CHURN.rate)
-    for series in workshop.run_set.select():
+    for series in builder.run_set.select():
         for run in series.runs:
             churned = run.words("part") == "churn"
             if not churned.any():
-                reason = Missing("it cannot rename or drop tables, or was not asked to")
+                reason = MissingCell("it cannot rename or drop tables, or was not asked to")
                 rows.append([*_row(series, run), reason, *[None] * 12])
                 continue
             runs.append(run)
@@ -440,7 +444,7 @@ def _churn(workshop: Workshop) -> Table:
                 *_row(series, run), *acked, counts[CONFLICT], counts[UNKNOWN], counts[FAILED] + counts[CASCADED],
                 int((kind == "list tables").sum()), int((run.column("doubled")[churned] > 0).sum()),
                 run.record(CatalogRecord).oracle.undead if run.manifest.oracle.applicable else None,
-                *_measured(workshop, run, *asked),
+                *_measured(builder, run, *asked),
             ])  # fmt: skip
     columns = (
         *OF_RUN, Column("created", "Created"),
@@ -456,4 +460,4 @@ def _churn(workshop: Workshop) -> Table:
         "never created.",
         UNEQUAL,
     ]
-    return workshop.table("catalog-churn", "Tables that come and go", columns, rows, runs, notes)
+    return builder.table("catalog-churn", "Tables that come and go", columns, rows, runs, notes)

@@ -5,71 +5,77 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tidemark.analysis.quantities import Quantity
-from tidemark.analysis.statistics import Replicates, counted, known
-from tidemark.results.claims.evidence import Evidence, extreme, positive
+from tidemark.analysis.metrics import Metric
+from tidemark.analysis.statistics import BootstrapEstimate, counted, known
+from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
 from tidemark.studies.deltars import published
 from tidemark.studies.deltars.metrics import size_of
 
 
-class DeltarsEvidence(Evidence):
+class DeltarsClaimData(ClaimData):
     """Evidence from runs whose tables match their source. Each series has one run, which gives its value."""
 
-    def hot(self, quantity: Quantity, system: str, mode: str) -> Replicates:
-        return self.measures.value(quantity, self.speaking(quantity, system, mode))
+    def hot(self, quantity: Metric, system: str, mode: str) -> BootstrapEstimate:
+        return self.measures.value(quantity, self.comparable_series(quantity, system, mode))
 
 
 OWN: dict[str, Measure] = {}
 
 
-def _ratios(evidence: Evidence, quantity: Quantity, system: str, vs: str, tables: Sequence[str]) -> list[Replicates]:
+def _ratios(
+    claim_data: ClaimData, quantity: Metric, system: str, vs: str, tables: Sequence[str]
+) -> list[BootstrapEstimate]:
     return [
-        positive(evidence.hot(quantity, system, f"{data}-1")).ratio(positive(evidence.hot(quantity, vs, f"{data}-1")))
+        positive(claim_data.hot(quantity, system, f"{data}-1")).ratio(
+            positive(claim_data.hot(quantity, vs, f"{data}-1"))
+        )
         for data in tables
     ]
 
 
 @measure(OWN)
-def least_ratio(evidence: Evidence, quantity: Quantity, system: str, vs: str, tables: list[str]) -> Measured:
+def least_ratio(claim_data: ClaimData, quantity: Metric, system: str, vs: str, tables: list[str]) -> Measured:
     """Return the smallest ratio of two systems over the tables, with one processor."""
-    return extreme(_ratios(evidence, quantity, system, vs, tables), largest=False), TIMES
+    return extreme(_ratios(claim_data, quantity, system, vs, tables), largest=False), TIMES
 
 
 @measure(OWN)
-def largest_ratio(evidence: Evidence, quantity: Quantity, system: str, vs: str, tables: list[str]) -> Measured:
+def largest_ratio(claim_data: ClaimData, quantity: Metric, system: str, vs: str, tables: list[str]) -> Measured:
     """Return the largest ratio of two systems over the tables, with one processor."""
-    return extreme(_ratios(evidence, quantity, system, vs, tables), largest=True), TIMES
+    return extreme(_ratios(claim_data, quantity, system, vs, tables), largest=True), TIMES
 
 
 @measure(OWN)
-def exponent(evidence: Evidence, quantity: Quantity, system: str, tables: list[str]) -> Measured:
+def exponent(claim_data: ClaimData, quantity: Metric, system: str, tables: list[str]) -> Measured:
     """Return the exponent of growth with rows, from the first to the second table of one kind; 1 is proportional."""
-    few, many = (positive(evidence.hot(quantity, system, f"{data}-1")) for data in tables)
+    few, many = (positive(claim_data.hot(quantity, system, f"{data}-1")) for data in tables)
     growth = many.ratio(few)
     rows = math.log(size_of(tables[1])[1] / size_of(tables[0])[1])
-    return Replicates(growth.centre, growth.draws, growth.n, growth.runs, growth.degrees, False).scaled(1 / rows), ""
+    return BootstrapEstimate(growth.centre, growth.draws, growth.n, growth.runs, growth.degrees, False).scaled(
+        1 / rows
+    ), ""
 
 
 @measure(OWN)
-def gap_closed(evidence: Evidence, quantity: Quantity, system: str, vs: str, by: str, mode: str) -> Measured:
+def gap_closed(claim_data: ClaimData, quantity: Metric, system: str, vs: str, by: str, mode: str) -> Measured:
     """Return the percentage of the excess of `system` over `vs` that the third system, `by`, avoids."""
-    long, short, between = (evidence.hot(quantity, name, mode) for name in (system, vs, by))
+    long, short, between = (claim_data.hot(quantity, name, mode) for name in (system, vs, by))
     return positive(long.difference(between)).ratio(positive(long.difference(short))).linear().scaled(100), "%"
 
 
 @measure(OWN)
-def decrease(evidence: Evidence, quantity: Quantity, system: str, data: str, cores: int) -> Measured:
+def decrease(claim_data: ClaimData, quantity: Metric, system: str, data: str, cores: int) -> Measured:
     """Return the decrease of a quantity with `cores` processors from its value with one, in percent."""
-    one, more = (positive(evidence.hot(quantity, system, f"{data}-{count}")) for count in (1, cores))
+    one, more = (positive(claim_data.hot(quantity, system, f"{data}-{count}")) for count in (1, cores))
     share = more.ratio(one).linear()
     return known(1.0, log=False).difference(share).scaled(100), "%"
 
 
 @measure(OWN)
-def overlapping(evidence: Evidence, quantity: Quantity, system: str, vs: str, modes: list[str]) -> Measured:
+def overlapping(claim_data: ClaimData, quantity: Metric, system: str, vs: str, modes: list[str]) -> Measured:
     """Return the number of modes in which the intervals of two systems overlap."""
-    pairs = [[evidence.hot(quantity, name, mode).estimate(quantity.unit) for name in (system, vs)] for mode in modes]
+    pairs = [[claim_data.hot(quantity, name, mode).estimate(quantity.unit) for name in (system, vs)] for mode in modes]
     overlaps = [
         first.low <= second.high and second.low <= first.high
         for first, second in pairs
@@ -79,9 +85,9 @@ def overlapping(evidence: Evidence, quantity: Quantity, system: str, vs: str, mo
 
 
 @measure(OWN)
-def printed_ratio(evidence: Evidence, operation: str, pipeline: str, other: str, tables: list[str]) -> Measured:
+def printed_ratio(claim_data: ClaimData, operation: str, pipeline: str, other: str, tables: list[str]) -> Measured:
     """Return the smallest ratio of two pipelines' printed times with one processor: a check of the thesis."""
-    del evidence
+    del claim_data
     found = [
         published.seconds(operation, pipeline, data) / published.seconds(operation, other, data) for data in tables
     ]
@@ -89,33 +95,33 @@ def printed_ratio(evidence: Evidence, operation: str, pipeline: str, other: str,
 
 
 @measure(OWN)
-def printed_growth(evidence: Evidence, operation: str, pipeline: str, data: str, before: str) -> Measured:
+def printed_growth(claim_data: ClaimData, operation: str, pipeline: str, data: str, before: str) -> Measured:
     """Return the printed time for one table divided by that for another; it has at most ten times the rows."""
-    del evidence
+    del claim_data
     return counted(published.seconds(operation, pipeline, data) / published.seconds(operation, pipeline, before)), TIMES
 
 
 @measure(OWN)
-def printed_decrease(evidence: Evidence, operation: str, pipeline: str, other: str, data: str) -> Measured:
+def printed_decrease(claim_data: ClaimData, operation: str, pipeline: str, other: str, data: str) -> Measured:
     """Return the percentage by which the printed latency of a pipeline is below that of another."""
-    del evidence
+    del claim_data
     return counted(
         100 * (1 - published.seconds(operation, pipeline, data) / published.seconds(operation, other, data))
     ), "%"
 
 
 @measure(OWN)
-def printed_share(evidence: Evidence, operation: str, of_pipeline: str, data: str) -> Measured:
+def printed_share(claim_data: ClaimData, operation: str, of_pipeline: str, data: str) -> Measured:
     """Return the share of one step in the printed legacy write, in percent."""
-    del evidence
+    del claim_data
     whole = sum(published.seconds(each, of_pipeline, data) for each in (published.UPLOAD, published.MATERIALISE))
     return counted(100 * published.seconds(operation, of_pipeline, data) / whole), "%"
 
 
 @measure(OWN)
-def printed_overlaps(evidence: Evidence) -> Measured:
+def printed_overlaps(claim_data: ClaimData) -> Measured:
     """Return the number of pairs of pipelines whose intervals overlap, over all cells of the appendices."""
-    del evidence
+    del claim_data
     cells: dict[tuple[str, str, int], list[published.Printed]] = {}
     for each in published.rows():
         if each.quantity == published.LATENCY and each.operation in (published.WRITE, published.READ):

@@ -8,12 +8,12 @@ from functools import partial
 import pandas as pd
 import seaborn as sns
 
-from tidemark.analysis.measures import Absent
+from tidemark.analysis.formatting import attempt
+from tidemark.analysis.measures import NotAvailable
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import attempt
 from tidemark.results.figures import plots, style
+from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.results.figures.plots import StackedRow, stacked
-from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.studies.deltars import published
 from tidemark.studies.deltars.metrics import (
@@ -40,22 +40,22 @@ NAMES = {"upload": "upload", "application": "application", "kafka": "topic", "ta
 GHOSTS = (published.HOPSFS, published.LOCAL, published.LEGACY)
 
 
-def sketches() -> Iterator[Sketch]:
+def figure_specs() -> Iterator[FigureSpec]:
     for operation, title in TITLES.items():
-        yield Sketch(f"deltars-{operation}", title, partial(bars, operation=operation))
-    yield Sketch("deltars-closes", CLOSES, closes)
-    yield Sketch("deltars-divided", DIVIDED, divided)
+        yield FigureSpec(f"deltars-{operation}", title, partial(bars, operation=operation))
+    yield FigureSpec("deltars-closes", CLOSES, closes)
+    yield FigureSpec("deltars-divided", DIVIDED, divided)
 
 
-def bars(studio: Studio, operation: str) -> Drawn:
+def bars(context: FigureContext, operation: str) -> DrawnFigure:
     """Draw means with intervals, grouped by table, in seconds on a log axis; the thesis's means are hollow marks."""
-    cores = fewest_cores(studio.run_set)
+    cores = fewest_cores(context.run_set)
     chosen = [
         each
-        for each in in_order(studio.run_set)
+        for each in in_order(context.run_set)
         if DeltarsSettings.of(each).cores == cores and not each.is_null_baseline
     ]
-    tables = tables_of(studio.run_set)
+    tables = tables_of(context.run_set)
     systems = list(dict.fromkeys(each.system for each in chosen))
     made = style.frame(style.PAGE, 2.4)
     axes = made.axes(0.6, 1.9)
@@ -64,14 +64,14 @@ def bars(studio: Studio, operation: str) -> Drawn:
     points: list[dict[str, object]] = []
     for series in chosen:
         data = DeltarsSettings.of(series).data
-        mean = attempt("s", partial(studio.measures.value, MEANS[operation], series))
+        mean = attempt("s", partial(context.measures.value, MEANS[operation], series))
         if isinstance(mean, Estimate):
             runs += series.runs
             place = tables.index(data) - 0.4 + width * (systems.index(series.system) + 0.5)
             points += plots.rows_of(mean, system=series.title, place=place)
     if not runs:
-        raise Absent("no run has a time")
-    plots.lines(axes, points, "place", "value", studio.look, joined=False, legend=True)
+        raise NotAvailable("no run has a time")
+    plots.lines(axes, points, "place", "value", context.look, joined=False, legend=True)
     printed = pd.DataFrame(
         [
             (place, known.mean, published.TITLES[pipeline])
@@ -93,20 +93,20 @@ def bars(studio: Studio, operation: str) -> Drawn:
     notes = [
         f"Clients with {cores} processor{'s' if cores > 1 else ''}. Hollow marks: the thesis's means of 50, on its own "
         "machine and HopsFS. 10K to 1M rows are of TPC-H's suppliers, 6M and 60M are lineitems, which are wider.",
-        studio.run_set.coverage,
+        context.run_set.coverage,
     ]
-    return studio.finish(made, TITLES[operation], notes, runs)
+    return context.finish(made, TITLES[operation], notes, runs)
 
 
-def closes(studio: Studio) -> Drawn:
+def closes(context: FigureContext) -> DrawnFigure:
     """Draw every write of delta-rs to HDFS by the number of its closes that the NameNode refused."""
-    of_delta_rs = [each for each in in_order(studio.run_set) if published.HEIRS.get(each.system) == published.HOPSFS]
+    of_delta_rs = [each for each in in_order(context.run_set) if published.HEIRS.get(each.system) == published.HOPSFS]
     chosen = [each for each in of_delta_rs if any(run.column("closed").any() for run in each.runs)]
     if not chosen:
-        raise Absent("no run closed a file of HDFS")
+        raise NotAvailable("no run closed a file of HDFS")
     made = style.frame(style.COLUMN, 2.0)
     axes = made.axes(0.5, 0.1)
-    tables = tables_of(studio.run_set)
+    tables = tables_of(context.run_set)
     words = {data: f"{published.WORDS.get(data, data)} rows" for data in tables}
     runs = [run for series in chosen for run in series.runs]
     frame = pd.concat(
@@ -127,25 +127,25 @@ def closes(studio: Studio) -> Drawn:
     axes.set_xlabel("closes refused in the write")
     axes.set_ylabel("write (s), log scale")
     notes = ["A point is a write by delta-rs to HDFS. A refused close is asked for again after half a second, or more."]
-    return studio.finish(made, CLOSES, notes, runs)
+    return context.finish(made, CLOSES, notes, runs)
 
 
-def divided(studio: Studio) -> Drawn:
+def divided(context: FigureContext) -> DrawnFigure:
     """Draw a bar of mean seconds per system and table, and the thesis's two parts below the legacy path's."""
-    cores = fewest_cores(studio.run_set)
+    cores = fewest_cores(context.run_set)
     rows: list[StackedRow] = []
     runs: list[Run] = []
-    for data in tables_of(studio.run_set):
+    for data in tables_of(context.run_set):
         words = published.WORDS.get(data, data)
         found = [
-            each for each in in_order(studio.run_set) if DeltarsSettings.of(each).cell == (data, cores) and each.runs
+            each for each in in_order(context.run_set) if DeltarsSettings.of(each).cell == (data, cores) and each.runs
         ]
         if not any(each.system == LEGACY for each in found):
             continue
         for series in found:
             try:
                 bar = _parts(series.runs)
-            except Absent:
+            except NotAvailable:
                 if series.system != BESIDE:
                     continue
                 bar = (("rest", sum(float(times(run, WRITE).mean()) for run in series.runs) / len(series.runs)),)
@@ -157,14 +157,14 @@ def divided(studio: Studio) -> Drawn:
                 bar = (("upload", printed[0].mean), ("materialise", printed[1].mean))
                 rows.append((f"{published.TITLES[published.LEGACY]}, {words}", bar, "s"))
     if not runs:
-        raise Absent("the legacy path was not measured")
+        raise NotAvailable("the legacy path was not measured")
     made = stacked(rows, "write, mean (s)", width=style.PAGE)
-    notes = [HOW, f"Clients with {cores} processor{'s' if cores > 1 else ''}.", studio.run_set.coverage]
-    return studio.finish(made, DIVIDED, notes, runs)
+    notes = [HOW, f"Clients with {cores} processor{'s' if cores > 1 else ''}.", context.run_set.coverage]
+    return context.finish(made, DIVIDED, notes, runs)
 
 
 def _parts(runs: tuple[Run, ...]) -> tuple[tuple[str, float], ...]:
-    """Return the mean seconds of each part of the writes, and of the rest; Absent if they have no parts."""
+    """Return the mean seconds of each part of the writes, and of the rest; NotAvailable if they have no parts."""
     told = [parts(run) for run in runs]
     found = {NAMES[step]: sum(float(each[step].mean()) for each in told) / len(told) for step in STEPS}
     whole = sum(float(times(run, WRITE).mean()) for run in runs) / len(runs)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from tidemark.analysis.prose import SentenceWriter, or_why
-from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.words import estimate_text, listed
+from tidemark.analysis.formatting import estimate_text, listed
+from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.text_blocks import SentenceWriter, or_why
 from tidemark.runs.runset import Series
 from tidemark.studies.deltars import published
 from tidemark.studies.deltars.metrics import (
@@ -43,17 +43,20 @@ class Writer(SentenceWriter):
         names = ("writes", "legacy", "divided", "engine", "floor", "oracle", "limit")
         return {f"deltars-{name}": or_why(getattr(self, name)) for name in names}
 
-    def _pairs(self, quantity: Quantity, system: str, other: str, cores: int) -> list[str]:
-        """Return the ratio of two systems, in words, for each table measured with both; Absent if there is none."""
+    def _pairs(self, quantity: Metric, system: str, other: str, cores: int) -> list[str]:
+        """Return the ratio of two systems, in words, for each table measured with both.
+
+        Raise NotAvailable if there is none.
+        """
         said = []
         for data in tables_of(self.run_set):
             pair = [find(self.run_set, each, data, cores) for each in (system, other)]
-            with suppress(Absent):
+            with suppress(NotAvailable):
                 if pair[0] is not None and pair[1] is not None:
                     first, second = (self.measures.value(quantity, each) for each in pair if each is not None)
                     said.append(f"{estimate_text(first.ratio(second).estimate('x'))} ({_rows(data)})")
         if not said:
-            raise Absent("no table was measured with both")
+            raise NotAvailable("no table was measured with both")
         return said
 
     def writes(self) -> str:
@@ -77,7 +80,7 @@ class Writer(SentenceWriter):
             None,
         )
         if series is None or not series.runs:
-            raise Absent("delta-rs on HDFS was not measured")
+            raise NotAvailable("delta-rs on HDFS was not measured")
         refused = self.measures.value(REFUSED, series).estimate("")
         data = DeltarsSettings.of(series).data
         groups: dict[int, list[float]] = {}
@@ -117,7 +120,7 @@ class Writer(SentenceWriter):
         found = [each for each in in_order(self.run_set)
                  if each.system == LEGACY and each.runs and DeltarsSettings.of(each).cores == cores]  # fmt: skip
         if not found:
-            raise Absent("the legacy path was not measured")
+            raise NotAvailable("the legacy path was not measured")
         said = []
         for series in dict.fromkeys((found[0], found[-1])):
             told, whole = parts(series.runs[0]), float(times(series.runs[0], WRITE).sum())
@@ -132,17 +135,17 @@ class Writer(SentenceWriter):
         cores = fewest_cores(self.run_set)
         said = []
         for system, words in ENGINES.items():
-            with suppress(Absent):
+            with suppress(NotAvailable):
                 pairs = self._pairs(WRITE_MEAN, system, HDFS, cores)
                 said.append(f"{words} takes {listed(pairs)}")
         if not said:
-            raise Absent("no path that changes one part alone was measured")
+            raise NotAvailable("no path that changes one part alone was measured")
         return f"Of delta-rs's time for the same rows on the same HDFS (1x), {'; '.join(said)}."
 
     def oracle(self) -> str:
         ran = [each for each in in_order(self.run_set) if each.runs and not each.is_null_baseline]
         if not ran:
-            raise Absent("no system was measured")
+            raise NotAvailable("no system was measured")
         wrong = [f"{each.title} ({each.mode})" for each in ran if not _holds(each)]
         if not wrong:
             return f"In all {len(ran)} series each table held what was written, and was read whole."

@@ -1,7 +1,7 @@
 """Metrics of the study, times of complete tables and closes that HDFS refuses, and its selections of series.
 
 A series has one run, all of whose repetitions count.
-A run whose tables differ from their source has counts of the errors, but no times: they are Absent.
+A run whose tables differ from their source has counts of the errors, but no times: they are NotAvailable.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import REPLICATES, BlockSample
-from tidemark.analysis.quantities import HIGHER, LOWER, Absent, Quantities, Quantity
-from tidemark.analysis.statistics import FEWEST, Replicates, generator, known, quantile
+from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable
+from tidemark.analysis.statistics import FEWEST, BootstrapEstimate, generator, known, quantile
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.deltars.settings import DATA, DeltarsSettings
@@ -37,12 +37,15 @@ MATERIALISE = ("application", "kafka", "tasks", "driver", "hdfs")  # parts that 
 
 
 def of_operation(run: Run, operation: str, column: str) -> NDArray[np.int64]:
-    """Return a column of the writes or of the reads in order, as int64[repetitions]; Absent if tables are wrong."""
+    """Return a column of the writes or of the reads in order, as int64[repetitions].
+
+    Raise NotAvailable if tables are wrong.
+    """
     if not run.manifest.oracle.verdict:
-        raise Absent(NOT_THE_SOURCE)
+        raise NotAvailable(NOT_THE_SOURCE)
     values: NDArray[np.int64] = run.column(column)[run.words("call") == operation]
     if not len(values):
-        raise Absent(f"the run has no {operation}")
+        raise NotAvailable(f"the run has no {operation}")
     return values
 
 
@@ -51,11 +54,11 @@ def times(run: Run, operation: str) -> NDArray[np.float64]:
     return np.asarray(of_operation(run, operation, "elapsed_ns") * SECONDS, np.float64)
 
 
-def _median(run: Run, operation: str) -> Replicates:
+def _median(run: Run, operation: str) -> BootstrapEstimate:
     return quantile(BlockSample.prepare(times(run, operation), generator(run.label, operation)), 0.5)
 
 
-def mean_of(values: NDArray[np.float64], *names: object) -> Replicates:
+def mean_of(values: NDArray[np.float64], *names: object) -> BootstrapEstimate:
     """Return the mean with a bootstrap interval as in the thesis: a thousand resamples of all samples.
 
     For few samples, where that would be too narrow, the interval is Student's on logarithms.
@@ -63,128 +66,131 @@ def mean_of(values: NDArray[np.float64], *names: object) -> Replicates:
     n, rng = len(values), generator(*names)
     centre = math.log(float(values.mean()))
     if n < FEWEST_OF_ALL:
-        return Replicates(centre, None, n)
+        return BootstrapEstimate(centre, None, n)
     if n < FEWEST:
         error = float(np.std(np.log(values), ddof=1)) / math.sqrt(n)
-        return Replicates(centre, centre + error * rng.standard_normal(REPLICATES), n, degrees=n - 1)
+        return BootstrapEstimate(centre, centre + error * rng.standard_normal(REPLICATES), n, degrees=n - 1)
     drawn = rng.choice(values, size=(REPLICATES, n)).mean(axis=1)
-    return Replicates(centre, np.log(drawn), n)
+    return BootstrapEstimate(centre, np.log(drawn), n)
 
 
-def _mean(run: Run, operation: str) -> Replicates:
+def _mean(run: Run, operation: str) -> BootstrapEstimate:
     return mean_of(times(run, operation), run.label, operation, "mean")
 
 
-def _rate(run: Run, operation: str) -> Replicates:
+def _rate(run: Run, operation: str) -> BootstrapEstimate:
     rows = of_operation(run, operation, "rows")
     if not rows.all():
-        raise Absent("there were no rows")
+        raise NotAvailable("there were no rows")
     return known(1e-3).ratio(mean_of(times(run, operation) / rows, run.label, operation, "mean"))
 
 
-def _with_source(run: Run) -> Replicates:
+def _with_source(run: Run) -> BootstrapEstimate:
     """Return the mean write time including the reading of the source's file, as the thesis timed its writes."""
     return mean_of(times(run, WRITE) + of_operation(run, WRITE, "source_ns") * SECONDS, run.label, "with source")
 
 
-def _slowest(run: Run, operation: str) -> Replicates:
+def _slowest(run: Run, operation: str) -> BootstrapEstimate:
     return known(float(times(run, operation).max()))
 
 
-def _first(run: Run) -> Replicates:
+def _first(run: Run) -> BootstrapEstimate:
     """Return the process's first write over the median of the others: it connects, and runs code for the first time."""
     first, *others = times(run, WRITE)
     if len(others) < 2:
-        raise Absent("there are no others to hold the first against")
+        raise NotAvailable("there are no others to hold the first against")
     return known(float(first / np.median(others)))
 
 
-def _refused(run: Run) -> Replicates:
-    """Return the mean number of closes per write that the NameNode refused; Absent if no file was closed there."""
+def _refused(run: Run) -> BootstrapEstimate:
+    """Return the mean number of closes per write that the NameNode refused.
+
+    Raise NotAvailable if no file was closed there.
+    """
     closed = of_operation(run, WRITE, "closed")
     if not closed.sum():
-        raise Absent("no file is closed by asking a NameNode")
+        raise NotAvailable("no file is closed by asking a NameNode")
     refused = of_operation(run, WRITE, "refused").astype(np.float64)
     n, draws = len(refused), None
     if n >= FEWEST:
         draws = generator(run.label, "refused").choice(refused, size=(REPLICATES, n)).mean(axis=1)
-    return Replicates(float(refused.mean()), draws, n, log=False, bounds=(0.0, math.inf))
+    return BootstrapEstimate(float(refused.mean()), draws, n, log=False, bounds=(0.0, math.inf))
 
 
-def _cpu(run: Run) -> Replicates:
+def _cpu(run: Run) -> BootstrapEstimate:
     return mean_of(np.maximum(of_operation(run, WRITE, "cpu_ns"), 1) * SECONDS, run.label, "cpu")
 
 
 def parts(run: Run) -> dict[str, NDArray[np.float64]]:
-    """Return float64[writes] in seconds for each of STEPS; Absent if the client reports no parts."""
+    """Return float64[writes] in seconds for each of STEPS; NotAvailable if the client reports no parts."""
     found = {step: of_operation(run, WRITE, f"{step}_ns") * SECONDS for step in STEPS}
     if not any(each.any() for each in found.values()):
-        raise Absent("a write of it is one call, which has no parts")
+        raise NotAvailable("a write of it is one call, which has no parts")
     return {step: np.asarray(each, np.float64) for step, each in found.items()}
 
 
-def _part(run: Run, steps: tuple[str, ...], what: str) -> Replicates:
+def _part(run: Run, steps: tuple[str, ...], what: str) -> BootstrapEstimate:
     told = parts(run)
     whole = np.asarray(sum(told[step] for step in steps), np.float64)
     if not whole.all():
-        raise Absent(f"{what} is no part of its writes")
+        raise NotAvailable(f"{what} is no part of its writes")
     return mean_of(whole, run.label, what)
 
 
-def _share(run: Run, steps: tuple[str, ...], what: str) -> Replicates:
+def _share(run: Run, steps: tuple[str, ...], what: str) -> BootstrapEstimate:
     told = parts(run)
     shares = np.asarray(100 * sum(told[step] for step in steps) / times(run, WRITE), np.float64)
     if not shares.all():
-        raise Absent(f"{what} is no part of its writes")
+        raise NotAvailable(f"{what} is no part of its writes")
     return mean_of(shares, run.label, what, "share")
 
 
-def _peak(run: Run) -> Replicates:
+def _peak(run: Run) -> BootstrapEstimate:
     most = max(int(of_operation(run, each, "peak_bytes").max()) for each in (WRITE, READ))
     if not most:
-        raise Absent("the kernel keeps no peak of memory")
+        raise NotAvailable("the kernel keeps no peak of memory")
     return known(most / MEGABYTE)
 
 
-def _bytes(run: Run) -> Replicates:
+def _bytes(run: Run) -> BootstrapEstimate:
     footprint, rows = run.footprint, int(of_operation(run, WRITE, "rows")[-1])
     if not footprint.data_files:
-        raise Absent("no file is kept")
+        raise NotAvailable("no file is kept")
     return known((footprint.data_bytes + footprint.metadata_bytes) / rows)
 
 
-WRITE_MEDIAN = Quantity(
+WRITE_MEDIAN = Metric(
     "write", "s", "Write: median", partial(_median, operation=WRITE), LOWER, "write", "Writes", ("slower", "faster")
 )
-READ_MEDIAN = Quantity(
+READ_MEDIAN = Metric(
     "read", "s", "Read: median", partial(_median, operation=READ), LOWER, "read", "Reads", ("slower", "faster")
 )
-WRITE_MEAN = Quantity("write mean", "s", "Write: mean", partial(_mean, operation=WRITE), LOWER)
-READ_MEAN = Quantity("read mean", "s", "Read: mean", partial(_mean, operation=READ), LOWER)
-WITH_SOURCE = Quantity("write with source", "s", "Write, its source read meanwhile: mean", _with_source, LOWER)
-WRITE_RATE = Quantity("rows written", "k rows/s", "Rows written", partial(_rate, operation=WRITE), HIGHER)
-READ_RATE = Quantity("rows read", "k rows/s", "Rows read", partial(_rate, operation=READ), HIGHER)
-WRITE_SLOWEST = Quantity("slowest write", "s", "Write: slowest", partial(_slowest, operation=WRITE), LOWER)
-FIRST = Quantity("first write", "x", "First write by the median of the others", _first, LOWER)
-REFUSED = Quantity("refused closes", "", "Closes refused, a write", _refused, LOWER, signed=True)
-CPU = Quantity("client CPU", "CPU-s", "CPU-seconds of the client, a write", _cpu, LOWER)
-PEAK = Quantity("client memory", "MB", "Most memory of the client", _peak, LOWER)
-BYTES = Quantity("bytes a row", "B", "Bytes a row", _bytes, LOWER)
+WRITE_MEAN = Metric("write mean", "s", "Write: mean", partial(_mean, operation=WRITE), LOWER)
+READ_MEAN = Metric("read mean", "s", "Read: mean", partial(_mean, operation=READ), LOWER)
+WITH_SOURCE = Metric("write with source", "s", "Write, its source read meanwhile: mean", _with_source, LOWER)
+WRITE_RATE = Metric("rows written", "k rows/s", "Rows written", partial(_rate, operation=WRITE), HIGHER)
+READ_RATE = Metric("rows read", "k rows/s", "Rows read", partial(_rate, operation=READ), HIGHER)
+WRITE_SLOWEST = Metric("slowest write", "s", "Write: slowest", partial(_slowest, operation=WRITE), LOWER)
+FIRST = Metric("first write", "x", "First write by the median of the others", _first, LOWER)
+REFUSED = Metric("refused closes", "", "Closes refused, a write", _refused, LOWER, signed=True)
+CPU = Metric("client CPU", "CPU-s", "CPU-seconds of the client, a write", _cpu, LOWER)
+PEAK = Metric("client memory", "MB", "Most memory of the client", _peak, LOWER)
+BYTES = Metric("bytes a row", "B", "Bytes a row", _bytes, LOWER)
 
-UPLOAD = Quantity("upload", "s", "Upload: mean", partial(_part, steps=("upload",), what="upload"), LOWER)
-MATERIALISED = Quantity(
+UPLOAD = Metric("upload", "s", "Upload: mean", partial(_part, steps=("upload",), what="upload"), LOWER)
+MATERIALISED = Metric(
     "materialise", "s", "Materialised: mean", partial(_part, steps=MATERIALISE, what="materialise"), LOWER
 )
-UPLOAD_SHARE = Quantity(
+UPLOAD_SHARE = Metric(
     "upload share", "%", "Upload, of a write", partial(_share, steps=("upload",), what="upload"), LOWER
 )
-START_SHARE = Quantity(
+START_SHARE = Metric(
     "application share", "%", "Starting and ending the application, of a write",
     partial(_share, steps=("application",), what="application"), LOWER,
 )  # fmt: skip
 MEANS = {WRITE: WRITE_MEAN, READ: READ_MEAN}
 MEDIANS = {WRITE: WRITE_MEDIAN, READ: READ_MEDIAN}
-QUANTITIES = Quantities(
+QUANTITIES = MetricSet(
     all=(
         WRITE_MEDIAN, READ_MEDIAN, WRITE_MEAN, READ_MEAN, WITH_SOURCE, WRITE_RATE, READ_RATE, WRITE_SLOWEST, FIRST,
         REFUSED, CPU, PEAK, BYTES, UPLOAD, MATERIALISED, UPLOAD_SHARE, START_SHARE,
@@ -217,23 +223,26 @@ def tables_of(run_set: RunSet) -> list[str]:
 
 
 def fewest_cores(run_set: RunSet) -> int:
-    """Return the fewest processors measured, to report one number as the thesis's figures do; Absent without a run."""
+    """Return the fewest processors measured, to report one number as the thesis's figures do.
+
+    Raise NotAvailable without a run.
+    """
     found = {DeltarsSettings.of(each).cores for each in run_set.select() if each.runs}
     if not found:
-        raise Absent("no system was measured")
+        raise NotAvailable("no system was measured")
     return min(found)
 
 
 def most_common(run_set: RunSet, stack: str) -> tuple[str, int]:
     """Return the table and processors that most systems were measured with under `stack`. Ties go to the largest table,
-    then to the fewest processors. Raise Absent if there is no run.
+    then to the fewest processors. Raise NotAvailable if there is no run.
     """
     systems: dict[tuple[str, int], set[str]] = {}
     for each in run_set.select(stack=stack, harness=False):
         if each.runs:
             systems.setdefault(DeltarsSettings.of(each).cell, set()).add(each.system)
     if not systems:
-        raise Absent("no system was measured")
+        raise NotAvailable("no system was measured")
     return max(systems, key=lambda shape: (len(systems[shape]), size_of(shape[0]), -shape[1]))
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tidemark.analysis.quantities import Absent
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.results.publication import Publication
-from tidemark.results.report.summary_table import Asked, Question, of_series
+from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, of_series
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.assembly import chapter_of, claims_of, sketches_of, tables_of
+from tidemark.studies.assembly import chapter_of, claims_of, figure_specs_of, tables_of
 from tidemark.studies.deltars import published, tables
-from tidemark.studies.deltars.claims import MEASURES, DeltarsEvidence
+from tidemark.studies.deltars.claims import MEASURES, DeltarsClaimData
 from tidemark.studies.deltars.findings import Writer
 from tidemark.studies.deltars.metrics import BYTES, QUANTITIES, READ_MEDIAN, WRITE_MEDIAN, most_common
 from tidemark.studies.deltars.settings import DeltarsSettings
@@ -16,15 +16,18 @@ from tidemark.studies.deltars.study import STUDY
 from tidemark.studies.study import Results
 
 
-def _alike(asked: Asked) -> Series:
-    """Return the system's series with the table and processors used for the comparison; Absent if there is none."""
+def _alike(asked: SystemRuns) -> Series:
+    """Return the system's series with the table and processors used for the comparison.
+
+    Raise NotAvailable if there is none.
+    """
     ran = [each for each in asked.series if each.runs]
     if not ran:
-        raise Absent(asked.series[0].missing() if asked.series else "not measured")
+        raise NotAvailable(asked.series[0].missing() if asked.series else "not measured")
     data, cores = most_common(asked.measures.run_set, ran[0].stack)
     found = [each for each in ran if DeltarsSettings.of(each).cell == (data, cores)]
     if not found:
-        raise Absent(f"not measured with {_words(data, cores)}")
+        raise NotAvailable(f"not measured with {_words(data, cores)}")
     return found[0]
 
 
@@ -32,23 +35,23 @@ def _words(data: str, cores: int) -> str:
     return f"{data}, {cores} processor{'s' if cores > 1 else ''}"
 
 
-def _note(asked: Asked, _mode: str | None) -> str:
+def _note(asked: SystemRuns, _mode: str | None) -> str:
     return _words(*DeltarsSettings.of(_alike(asked)).cell)
 
 
 QUESTIONS = (
-    Question(
+    SummaryMetric(
         "whole-write", "Write", "s", of_series(WRITE_MEDIAN, _alike), note=_note,
         hint="Median time of writing a table, whole and new: of those that most systems wrote the largest, with the "
         "fewest processors.",
         asks="Fastest write of a whole table",
     ),
-    Question(
+    SummaryMetric(
         "whole-read", "Read", "s", of_series(READ_MEDIAN, _alike), note=_note,
         hint="Median time of reading it whole into memory.",
         asks="Fastest read of a whole table",
     ),
-    Question(
+    SummaryMetric(
         "whole-bytes", "Bytes a row", "B", of_series(BYTES, _alike), note=_note,
         hint="Data and metadata of it on the disk, by its rows.",
     ),
@@ -68,12 +71,12 @@ RESULTS = Results(
         key=published.KEY, origin=published.ORIGIN, hardware=published.HARDWARE, software=published.SOFTWARE
     ),
     tables=tables_of(tables),
-    sketches=sketches_of("tidemark.studies.deltars.figures"),
+    figure_specs=figure_specs_of("tidemark.studies.deltars.figures"),
     claims=claims_of(
         STUDY,
         QUANTITIES,
         MEASURES,
-        DeltarsEvidence,
+        DeltarsClaimData,
         set_up_bytes=2.7e9,
         remarks=(
             "HDFS stands in for HopsFS, and its servers share the client's machine: ratios and shapes are judged, and "

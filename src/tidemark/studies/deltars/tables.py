@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.statistics import Estimate, Replicates
-from tidemark.analysis.words import Cell, Missing, attempt, listed
-from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
+from tidemark.analysis.formatting import Cell, MissingCell, attempt, listed
+from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, Estimate
+from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.deltars import published
-from tidemark.studies.deltars.claims import MEASURES, DeltarsEvidence
+from tidemark.studies.deltars.claims import MEASURES, DeltarsClaimData
 from tidemark.studies.deltars.metrics import (
     BYTES,
     CPU,
@@ -68,18 +68,18 @@ LIMITED = {published.MATERIALISE: "Materialised", published.READ: "Read"}
 COSTS = ((CPU, "cpu"), (PEAK, "memory"), (BYTES, "bytes"), (FIRST, "first"), (WRITE_SLOWEST, "slowest"))
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield the tables of times and ratios, of closes, scopes, costs and verdicts, and of the thesis itself."""
-    yield _times(workshop, WRITE, "deltars-writes", "Writing a whole table")
-    yield _times(workshop, READ, "deltars-reads", "Reading a whole table")
+    yield _times(builder, WRITE, "deltars-writes", "Writing a whole table")
+    yield _times(builder, READ, "deltars-reads", "Reading a whole table")
     for table in (_ratios, _cores, _closes, _scopes, _costs, _oracle, _thesis, _steps, _limit):
-        yield table(workshop)
+        yield table(builder)
 
 
-def ours(workshop: Workshop, quantity: Quantity, series: Series | None) -> Estimate | Missing:
+def ours(builder: TableBuilder, quantity: Metric, series: Series | None) -> Estimate | MissingCell:
     if series is None:
-        return Missing("not asked for")
-    return attempt(quantity.unit, partial(workshop.measures.value, quantity, series))
+        return MissingCell("not asked for")
+    return attempt(quantity.unit, partial(builder.measures.value, quantity, series))
 
 
 def head(series: Series) -> list[Cell]:
@@ -91,23 +91,23 @@ def _repetitions(series: Series, operation: str) -> Cell:
     return sum(int((run.words("call") == operation).sum()) for run in series.runs) or None
 
 
-def _times(workshop: Workshop, operation: str, name: str, title: str) -> Table:
+def _times(builder: TableBuilder, operation: str, name: str, title: str) -> Table:
     """Return a table with a row per system, table and number of processors; the thesis's rows follow each table's."""
     rate = WRITE_RATE if operation == WRITE else READ_RATE
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    for data in tables_of(workshop.run_set):
-        chosen = [each for each in in_order(workshop.run_set) if DeltarsSettings.of(each).data == data]
+    for data in tables_of(builder.run_set):
+        chosen = [each for each in in_order(builder.run_set) if DeltarsSettings.of(each).data == data]
         for series in chosen:
             runs += series.runs
-            of_each = [ours(workshop, each, series) for each in (MEANS[operation], MEDIANS[operation], rate)]
+            of_each = [ours(builder, each, series) for each in (MEANS[operation], MEDIANS[operation], rate)]
             rows.append([*head(series), _repetitions(series, operation), *of_each])
         rows += _printed(operation, data)
     columns = (
         SYSTEM, DATA, CORES, REPETITIONS, Column("mean", "Mean", "s", interval=True),
         Column("median", "Median", "s", interval=True), Column("rate", "Rows", "k rows/s", interval=True),
     )  # fmt: skip
-    return workshop.table(name, f"{title}, compared with the thesis", columns, rows, runs, [STAND_INS, SCOPE, LEGACY])
+    return builder.table(name, f"{title}, compared with the thesis", columns, rows, runs, [STAND_INS, SCOPE, LEGACY])
 
 
 def _printed(operation: str, data: str) -> Iterator[list[Cell]]:
@@ -122,20 +122,20 @@ def _printed(operation: str, data: str) -> Iterator[list[Cell]]:
                 yield [title, data, cores, n, mean, None, rate]
 
 
-def _ratios(workshop: Workshop) -> Table:
+def _ratios(builder: TableBuilder) -> Table:
     """Return each system's ratio to delta-rs on the local disk, and the thesis's for the corresponding pipeline."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    for series in in_order(workshop.run_set):
+    for series in in_order(builder.run_set):
         data, cores = DeltarsSettings.of(series).cell
-        local = find(workshop.run_set, "delta-rs-local", data, cores)
+        local = find(builder.run_set, "delta-rs-local", data, cores)
         if local is None or series is local or series.is_null_baseline:
             continue
         runs += [*series.runs, *local.runs]
         cells: list[Cell] = []
         for operation in (WRITE, READ):
             pair = (MEANS[operation], MEDIANS[operation])
-            cells += [attempt("x", partial(_ratio, workshop, quantity, series, local)) for quantity in pair]
+            cells += [attempt("x", partial(_ratio, builder, quantity, series, local)) for quantity in pair]
             cells.append(_printed_ratio(operation, series.system, data, cores))
         rows.append([*head(series), *cells])
     columns = (
@@ -151,11 +151,11 @@ def _ratios(workshop: Workshop) -> Table:
         ),
     )  # fmt: skip
     notes = ["Above 1: longer than delta-rs on the local disk takes for the same table.", STAND_INS]
-    return workshop.table("deltars-ratios", "Systems against delta-rs on the local disk", columns, rows, runs, notes)
+    return builder.table("deltars-ratios", "Systems against delta-rs on the local disk", columns, rows, runs, notes)
 
 
-def _ratio(workshop: Workshop, quantity: Quantity, series: Series, other: Series) -> Replicates:
-    first, second = (workshop.measures.value(quantity, each) for each in (series, other))
+def _ratio(builder: TableBuilder, quantity: Metric, series: Series, other: Series) -> BootstrapEstimate:
+    first, second = (builder.measures.value(quantity, each) for each in (series, other))
     return first.ratio(second)
 
 
@@ -167,19 +167,19 @@ def _printed_ratio(operation: str, system: str, data: str, cores: int) -> Cell:
     return pair[0].mean / pair[1].mean if pair[0] and pair[1] else None
 
 
-def _cores(workshop: Workshop) -> Table:
+def _cores(builder: TableBuilder) -> Table:
     """Return a table of the effect of more processors, as in the thesis: in percent of the latency with one."""
-    evidence = DeltarsEvidence(workshop.measures)
+    claim_data = DeltarsClaimData(builder.measures)
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    for series in in_order(workshop.run_set):
+    for series in in_order(builder.run_set):
         data, cores = DeltarsSettings.of(series).cell
         if cores == 1 or series.is_null_baseline:
             continue
         runs += series.runs
         cells: list[Cell] = []
         for operation in (WRITE, READ):
-            cells.append(attempt("%", partial(_decrease, evidence, operation, series.system, data, cores)))
+            cells.append(attempt("%", partial(_decrease, claim_data, operation, series.system, data, cores)))
             cells.append(_printed_decrease(operation, series.system, data, cores))
         rows.append([*head(series), *cells])
     columns = (
@@ -190,13 +190,13 @@ def _cores(workshop: Workshop) -> Table:
     notes = [
         "Of means: by how many percent the latency is below that with one processor; below 0 it is longer.",
         "The client is bound to its processors before its libraries are loaded. " + STAND_INS,
-        *workshop.run_set.notes,
+        *builder.run_set.notes,
     ]
-    return workshop.table("deltars-cores", "What more processors bring", columns, rows, runs, notes)
+    return builder.table("deltars-cores", "What more processors bring", columns, rows, runs, notes)
 
 
-def _decrease(evidence: DeltarsEvidence, operation: str, system: str, data: str, cores: int) -> Replicates:
-    found, _ = MEASURES["decrease"].compute(evidence, MEANS[operation], system, data, cores)
+def _decrease(claim_data: DeltarsClaimData, operation: str, system: str, data: str, cores: int) -> BootstrapEstimate:
+    found, _ = MEASURES["decrease"].compute(claim_data, MEANS[operation], system, data, cores)
     return found
 
 
@@ -206,15 +206,15 @@ def _printed_decrease(operation: str, system: str, data: str, cores: int) -> Cel
     return 100 * (1 - pair[1].mean / pair[0].mean) if pair and pair[0] and pair[1] else None
 
 
-def _closes(workshop: Workshop) -> Table:
+def _closes(builder: TableBuilder) -> Table:
     """Return a table of write times by the number of closes that the NameNode refused."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    for series in in_order(workshop.run_set):
+    for series in in_order(builder.run_set):
         if not any(run.column("closed").any() for run in series.runs):
             continue
         runs += series.runs
-        whole = ours(workshop, REFUSED, series)
+        whole = ours(builder, REFUSED, series)
         for refused, took in _by_refusals(series):
             rows.append([*head(series), whole, refused, len(took), float(min(took)), _middle(took), max(took)])
     columns = (
@@ -229,7 +229,7 @@ def _closes(workshop: Workshop) -> Table:
         "log, one of Hudi's some twenty. Counted in the NameNode's log.",
         "The thesis prints 1.2 s more for a small table on HopsFS than on a local disk.",
     ]
-    return workshop.table("deltars-closes", "Writes by the closes that HDFS refused", columns, rows, runs, notes)
+    return builder.table("deltars-closes", "Writes by the closes that HDFS refused", columns, rows, runs, notes)
 
 
 def _by_refusals(series: Series) -> Iterator[tuple[int, Sequence[float]]]:
@@ -247,16 +247,16 @@ def _middle(times: Sequence[float]) -> float:
     return (ordered[len(ordered) // 2] + ordered[(len(ordered) - 1) // 2]) / 2
 
 
-def _scopes(workshop: Workshop) -> Table:
+def _scopes(builder: TableBuilder) -> Table:
     """Return a table of the two ways in which the thesis timed a write."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    for series in in_order(workshop.run_set):
+    for series in in_order(builder.run_set):
         if series.is_null_baseline:
             continue
         runs += series.runs
-        pair = [ours(workshop, each, series) for each in (WRITE_MEAN, WITH_SOURCE)]
-        rows.append([*head(series), *pair, attempt("x", partial(_scope_ratio, workshop, series))])
+        pair = [ours(builder, each, series) for each in (WRITE_MEAN, WITH_SOURCE)]
+        rows.append([*head(series), *pair, attempt("x", partial(_scope_ratio, builder, series))])
     columns = (
         SYSTEM, DATA, CORES, Column("write", "The call", "s", interval=True),
         Column("with_source", "With its source", "s", interval=True), Column("ratio", "Ratio", "x", interval=True),
@@ -265,28 +265,28 @@ def _scopes(workshop: Workshop) -> Table:
         "With its source: a Parquet file is read before the call, in the same window, as in the statement that the "
         "thesis timed for delta-rs. For the legacy path it was read before the clock. It takes both ways for equal."
     ]
-    return workshop.table("deltars-scopes", "What is timed of a write", columns, rows, runs, notes)
+    return builder.table("deltars-scopes", "What is timed of a write", columns, rows, runs, notes)
 
 
-def _scope_ratio(workshop: Workshop, series: Series) -> Replicates:
-    return workshop.measures.value(WITH_SOURCE, series).ratio(workshop.measures.value(WRITE_MEAN, series))
+def _scope_ratio(builder: TableBuilder, series: Series) -> BootstrapEstimate:
+    return builder.measures.value(WITH_SOURCE, series).ratio(builder.measures.value(WRITE_MEAN, series))
 
 
-def _costs(workshop: Workshop) -> Table:
+def _costs(builder: TableBuilder) -> Table:
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    for series in in_order(workshop.run_set):
+    for series in in_order(builder.run_set):
         runs += series.runs
-        rows.append([*head(series), *(ours(workshop, each, series) for each, _ in COSTS)])
+        rows.append([*head(series), *(ours(builder, each, series) for each, _ in COSTS)])
     columns = (SYSTEM, DATA, CORES, *(Column(key, each.title, each.unit, interval=True) for each, key in COSTS))
     notes = ["Memory: resident, of the client's process in any of its operations, with what it shares with others."]
-    return workshop.table("deltars-costs", "Costs of a complete table other than time", columns, rows, runs, notes)
+    return builder.table("deltars-costs", "Costs of a complete table other than time", columns, rows, runs, notes)
 
 
-def _oracle(workshop: Workshop) -> Table:
+def _oracle(builder: TableBuilder) -> Table:
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    for series in in_order(workshop.run_set):
+    for series in in_order(builder.run_set):
         for run in series.runs:
             runs.append(run)
             oracle = run.manifest.oracle
@@ -296,7 +296,7 @@ def _oracle(workshop: Workshop) -> Table:
             rows.append([*head(series), held if oracle.applicable else "nothing is kept", *counts, departures,
                          oracle.reader])  # fmt: skip
         if not series.runs:
-            rows.append([*head(series), Missing(series.missing()), *[None] * 7])
+            rows.append([*head(series), MissingCell(series.missing()), *[None] * 7])
     columns = (
         SYSTEM, DATA, CORES, Column("verdict", "Verdict"), Column("expected", "Rows compared"),
         Column("found", "Found"), Column("missing", "Missing"), Column("doubled", "Keys more than once"),
@@ -308,10 +308,10 @@ def _oracle(workshop: Workshop) -> Table:
         "and the last; of the others between, rows by the log, whose files must exist in the sizes that it names. The "
         "thesis counted nothing."
     ]
-    return workshop.table("deltars-oracle", "Whether tables hold what was written", columns, rows, runs, notes)
+    return builder.table("deltars-oracle", "Whether tables hold what was written", columns, rows, runs, notes)
 
 
-def _thesis(workshop: Workshop) -> Table:
+def _thesis(builder: TableBuilder) -> Table:
     """Return a table of disagreements of the thesis's numbers and sentences, recomputed from its appendices."""
     rows: list[list[Cell]] = [["Misprint", each] for each in published.misprints()]
     hopsfs, legacy = (published.seconds(READ, each, "lineitem_sf10") for each in (published.HOPSFS, published.LEGACY))
@@ -339,28 +339,28 @@ def _thesis(workshop: Workshop) -> Table:
         "for 100K: what does not grow with rows is no cost of distributing them (see deltars-closes)",
     ])  # fmt: skip
     columns = (Column("what", "What"), Column("found", "Found"))
-    return workshop.table("deltars-thesis", "What the thesis's own tables say of it", columns, rows, [], [])
+    return builder.table("deltars-thesis", "What the thesis's own tables say of it", columns, rows, [], [])
 
 
-def _steps(workshop: Workshop) -> Table:
+def _steps(builder: TableBuilder) -> Table:
     """Return the parts of a write that goes through servers, next to the two parts that the thesis prints."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    for data in tables_of(workshop.run_set):
-        for series in in_order(workshop.run_set):
+    for data in tables_of(builder.run_set):
+        for series in in_order(builder.run_set):
             if DeltarsSettings.of(series).data != data:
                 continue
             try:
                 told = [parts(run) for run in series.runs]
                 whole = sum(float(times(run, WRITE).mean()) for run in series.runs)
-            except Absent:
+            except NotAvailable:
                 continue
             if not told:
                 continue
             runs += series.runs
             means = [sum(float(each[step].mean()) for each in told) for step in STEPS]
             cells: list[Cell] = [each / len(told) or None for each in (*means, whole - sum(means))]
-            of_each = [ours(workshop, each, series) for each in (UPLOAD, MATERIALISED, UPLOAD_SHARE)]
+            of_each = [ours(builder, each, series) for each in (UPLOAD, MATERIALISED, UPLOAD_SHARE)]
             rows.append([*head(series), *cells, *of_each])
         rows += _printed_steps(data)
     columns = (
@@ -368,7 +368,7 @@ def _steps(workshop: Workshop) -> Table:
         Column("uploaded", "Upload", "s", interval=True), Column("materialised", "Materialised", "s", interval=True),
         Column("share", "Upload, of the write", "%", interval=True),
     )  # fmt: skip
-    return workshop.table("deltars-steps", "What a write is made of", columns, rows, runs, [HOW, LEGACY, STAND_INS])
+    return builder.table("deltars-steps", "What a write is made of", columns, rows, runs, [HOW, LEGACY, STAND_INS])
 
 
 def _printed_steps(data: str) -> Iterator[list[Cell]]:
@@ -383,11 +383,11 @@ def _printed_steps(data: str) -> Iterator[list[Cell]]:
             yield [published.TITLES[published.LEGACY], data, cores, *nothing, upload, materialise, share]
 
 
-def _limit(workshop: Workshop) -> Table:
+def _limit(builder: TableBuilder) -> Table:
     """Return the legacy path's times by the rows in the table, if an application takes a limited number of messages."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    for series in in_order(workshop.run_set):
+    for series in in_order(builder.run_set):
         for run in series.runs:
             limit = limit_of(run)
             if limit is not None:
@@ -416,7 +416,7 @@ def _limit(workshop: Workshop) -> Table:
         "rows fails the oracle, and its times are shown nowhere else.",
         LEGACY,
     ]
-    return workshop.table("deltars-limit", "Times by the rows that a limit leaves", columns, rows, runs, notes)
+    return builder.table("deltars-limit", "Times by the rows that a limit leaves", columns, rows, runs, notes)
 
 
 def _seconds(run: Run) -> tuple[float, ...]:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import BlockSample
-from tidemark.analysis.quantities import HIGHER, LOWER, Absent, Quantity
-from tidemark.analysis.statistics import Estimate, Replicates, generator, known, quantile, theil_sen
-from tidemark.analysis.words import listed
+from tidemark.analysis.formatting import listed
+from tidemark.analysis.metrics import HIGHER, LOWER, Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, Estimate, generator, known, quantile, theil_sen
 from tidemark.runs.run import Run
 from tidemark.studies.freshness.record import End, FreshnessRecord, RampStep, is_unfinished
 
@@ -28,7 +28,7 @@ HOLDS, GROWS, LATE, UNKNOWN = "does not grow", "grows", "the producer was late",
 class Step(RampStep):
     """Recorded step with the growth of its lag. `slope` is None if the step has too few commits."""
 
-    slope: Replicates | None
+    slope: BootstrapEstimate | None
     end: str | None  # why it was the last step
 
     @property
@@ -48,7 +48,7 @@ class Step(RampStep):
         return GROWS if growth.is_above(0) else HOLDS
 
 
-def slope(run: Run, begin_s: float, seconds: float) -> Replicates | None:
+def slope(run: Run, begin_s: float, seconds: float) -> BootstrapEstimate | None:
     """Return the seconds per second by which a commit's youngest event gets older, from the commits of a step.
 
     These commits have their first event due in the step and were made before its end. None if there are too few.
@@ -67,7 +67,7 @@ def slope(run: Run, begin_s: float, seconds: float) -> Replicates | None:
 
 
 def steps(run: Run) -> Iterator[Step]:
-    """Yield the steps of `run`, from the lowest rate on. Raises Absent if it had one rate or lost events."""
+    """Yield the steps of `run`, from the lowest rate on. Raises NotAvailable if it had one rate or lost events."""
     return (replace(each, slope=slope(run, each.begin_s, each.seconds)) for each in _unjudged(run))
 
 
@@ -75,10 +75,10 @@ def _unjudged(run: Run) -> Iterator[Step]:
     """Yield the same steps without slopes, which require reading and resampling the commits."""
     record = run.record(FreshnessRecord)
     if record.ramp is None:
-        raise Absent(ONE_RATE)
+        raise NotAvailable(ONE_RATE)
     oracle, ramp = run.manifest.oracle, record.ramp
     if not oracle.verdict and not is_unfinished(oracle, record.gave_up):
-        raise Absent(NOT_ONCE)
+        raise NotAvailable(NOT_ONCE)
     for number, step in enumerate(ramp.steps, 1):
         end = ramp.end if number == len(ramp.steps) and ramp.end != End.STEPS else None
         yield Step(**asdict(step), slope=None, end=end)
@@ -87,15 +87,16 @@ def _unjudged(run: Run) -> Iterator[Step]:
 def held(run: Run) -> tuple[Step, Step | None]:
     """Return the highest step whose lag does not grow, before the first in which it does, and the next step, if any.
 
-    An undecided step does not end the climb if the table keeps up with a higher rate. Raises Absent if no step holds.
+    An undecided step does not end the climb if the table keeps up with a higher rate. Raises NotAvailable if no step
+    holds.
     """
     climbed = list(steps(run))
     ended = next((place for place, step in enumerate(climbed) if step.verdict in (GROWS, LATE)), len(climbed))
     highest = max((place for place, step in enumerate(climbed[:ended]) if step.verdict == HOLDS), default=None)
     if highest is None:
         if not climbed:
-            raise Absent("the climb has no step")
-        raise Absent(f"at {climbed[0].rate:,} events/s, the lowest rate of the climb: the lag {said(climbed[0])}")
+            raise NotAvailable("the climb has no step")
+        raise NotAvailable(f"at {climbed[0].rate:,} events/s, the lowest rate of the climb: the lag {said(climbed[0])}")
     return climbed[highest], next(iter(climbed[highest + 1 :]), None)
 
 
@@ -126,15 +127,18 @@ class Capacity:
         return is_least(self.following)
 
     @property
-    def replicates(self) -> Replicates:
+    def replicates(self) -> BootstrapEstimate:
         """Rate without an interval: the next rate is twice as high, and the lowest of a few is not their mean."""
         return replace(known(float(self.rate)), runs=self.repeats)
 
 
 def capacity(runs: Sequence[Run]) -> Capacity:
-    """Return the capacity of a climbing series from its `runs`. Raises Absent if one of them has no step that holds."""
+    """Return the capacity of a climbing series from its `runs`.
+
+    Raises NotAvailable if one of them has no step that holds.
+    """
     if not runs:
-        raise Absent("not measured")
+        raise NotAvailable("not measured")
     last, following = min(map(held, runs), key=lambda found: (found[0].rate, is_least(found[1])))
     return Capacity(last.rate, len(runs), following)
 
@@ -146,20 +150,20 @@ class OfStep:
     name: str
     unit: str
     title: str
-    how: Callable[[Run, Step], Replicates]
+    how: Callable[[Run, Step], BootstrapEstimate]
 
-    def at(self, rate: int) -> Quantity:
-        """Return the metric as a quantity of runs with a step of `rate` events/s; it is Absent for other runs."""
-        return Quantity(f"{self.name} at {rate:,} events/s", self.unit, self.title, partial(self._of, rate), LOWER)
+    def at(self, rate: int) -> Metric:
+        """Return the metric as a quantity of runs with a step of `rate` events/s; it is NotAvailable for other runs."""
+        return Metric(f"{self.name} at {rate:,} events/s", self.unit, self.title, partial(self._of, rate), LOWER)
 
-    def _of(self, rate: int, run: Run) -> Replicates:
+    def _of(self, rate: int, run: Run) -> BootstrapEstimate:
         found = next((step for step in _unjudged(run) if step.rate == rate), None)
         if found is None:
-            raise Absent(f"its climb has no step of {rate:,} events/s")
+            raise NotAvailable(f"its climb has no step of {rate:,} events/s")
         return self.how(run, found)
 
 
-def _age(run: Run, step: Step, probability: float) -> Replicates:
+def _age(run: Run, step: Step, probability: float) -> BootstrapEstimate:
     """Return a quantile of the ages of the events due in the step, in seconds."""
     start = run.column("start_ns")
     due = (start >= step.begin_s / SECONDS) & (start < (step.begin_s + step.seconds) / SECONDS)
@@ -173,16 +177,16 @@ def why_no_cpu(run: Run) -> str | None:
     return f"the user's own {listed(unseen)}: its processor time is not visible here" if unseen else None
 
 
-def _cpu(run: Run, step: Step) -> Replicates:
+def _cpu(run: Run, step: Step) -> BootstrapEstimate:
     why_not = why_no_cpu(run)
     if why_not or step.cpu_s <= 0:
-        raise Absent(why_not or "none was seen")
+        raise NotAvailable(why_not or "none was seen")
     return known(step.cpu_s * MILLION / step.events)
 
 
-def _files(_run: Run, step: Step) -> Replicates:
+def _files(_run: Run, step: Step) -> BootstrapEstimate:
     if step.files <= 0:
-        raise Absent("no file was counted")
+        raise NotAvailable("no file was counted")
     return known(step.files * MILLION / step.events)
 
 
@@ -190,7 +194,7 @@ AGE_P50 = OfStep("p50", "s", "Age when seen: median", partial(_age, probability=
 AGE_P95 = OfStep("p95", "s", "Age when seen: p95", partial(_age, probability=0.95))
 STEP_CPU = OfStep("CPU", "CPU-s", "CPU-seconds, a million events", _cpu)
 STEP_FILES = OfStep("files", "files", "Files, a million events", _files)
-CAPACITY = Quantity(
+CAPACITY = Metric(
     "capacity", "events/s", "Capacity", lambda run: capacity([run]).replicates, HIGHER, "capacity", "Events",
     ("more", "fewer"),
 )  # fmt: skip

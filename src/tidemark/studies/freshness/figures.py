@@ -12,11 +12,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.transforms import Bbox
 
-from tidemark.analysis.measures import Absent
-from tidemark.analysis.quantities import Quantity
-from tidemark.analysis.words import listed
+from tidemark.analysis.formatting import listed
+from tidemark.analysis.measures import NotAvailable
+from tidemark.analysis.metrics import Metric
 from tidemark.results.figures import plots, style
-from tidemark.results.figures.studio import Drawn, Look, Sketch, Studio
+from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec, Look
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.freshness.capacity import AGE_P95, STEP_CPU, STEP_FILES, OfStep, capacity
@@ -37,16 +37,16 @@ COST_TITLE, LAG_TITLE = "Freshness against cost", "How far tables lag behind the
 PROCESSOR, DISK = (CPU, STEP_CPU), (FILES, STEP_FILES)
 
 
-def sketches() -> Iterator[Sketch]:
-    yield Sketch("freshness-cost", COST_TITLE, cost)
-    yield Sketch("freshness-lag", LAG_TITLE, over_time)
+def figure_specs() -> Iterator[FigureSpec]:
+    yield FigureSpec("freshness-cost", COST_TITLE, cost)
+    yield FigureSpec("freshness-lag", LAG_TITLE, over_time)
 
 
 def _rate(run_set: list[Series]) -> int:
     """Return the rate at which most policies were measured."""
     rates = [FreshnessSettings.of(each).rate for each in run_set if each.runs]
     if not rates:
-        raise Absent("no system was measured")
+        raise NotAvailable("no system was measured")
     return max(sorted(set(rates)), key=rates.count)
 
 
@@ -65,14 +65,14 @@ def _named(series: Series) -> str:
     return "at capacity" if settings.steps else settings.policy
 
 
-def _point(studio: Studio, series: Series, quantity: Quantity, of_step: OfStep) -> Point | None:
+def _point(context: FigureContext, series: Series, quantity: Metric, of_step: OfStep) -> Point | None:
     """Return the point of `series`, or None if it has no age or no cost."""
     climbs = bool(FreshnessSettings.of(series).steps)
     try:
         rate = capacity(series.counted_runs).rate if climbs else 0
         asked = (AGE_P95.at(rate), of_step.at(rate)) if climbs else (SEEN_P95, quantity)
-        age, spent = (studio.measures.value(each, series).value for each in asked)
-    except Absent:
+        age, spent = (context.measures.value(each, series).value for each in asked)
+    except NotAvailable:
         return None
     return Point(age, spent, f"{rate:,}/s" if climbs else _named(series), climbs)
 
@@ -102,12 +102,12 @@ def _say(axes: Axes, frame: pd.DataFrame, look: Look) -> None:
         )  # fmt: skip
 
 
-def cost(studio: Studio) -> Drawn:
+def cost(context: FigureContext) -> DrawnFigure:
     """Draw the p95 age when seen (across) by CPU-seconds (left) and by files (right); all axes logarithmic."""
-    every = steady(studio.run_set)
+    every = steady(context.run_set)
     rate = _rate(every)
     systems: dict[str, list[Series]] = {}
-    for series in (*every, *climbed(studio.run_set)):
+    for series in (*every, *climbed(context.run_set)):
         settings = FreshnessSettings.of(series)
         if rate == settings.rate or settings.steps:
             systems.setdefault(series.system, []).append(series)
@@ -116,7 +116,7 @@ def cost(studio: Studio) -> Drawn:
     runs: list[Run] = []
     without: list[str] = []
     for axes, costs, what in zip(panels, (PROCESSOR, DISK), ("CPU-seconds", "files"), strict=True):
-        found = [(each, _point(studio, each, *costs)) for of_system in systems.values() for each in of_system]
+        found = [(each, _point(context, each, *costs)) for of_system in systems.values() for each in of_system]
         points = [(each, point) for each, point in found if point is not None]
         runs += [run for each, _ in points for run in each.counted_runs if run not in runs]
         if axes is panels[0]:
@@ -128,18 +128,18 @@ def cost(studio: Studio) -> Drawn:
         frame = frame.sort_values(["system", "age", "cost"])
         others, most = frame[~frame["is_capacity"]], frame[frame["is_capacity"]]
         if len(others):
-            plots.lines(axes, others, "age", "cost", studio.look, legend=True)
+            plots.lines(axes, others, "age", "cost", context.look, legend=True)
         if len(most):
-            plots.lines(axes, most, "age", "cost", studio.look, joined=False, hollow=True, markersize=6,
+            plots.lines(axes, most, "age", "cost", context.look, joined=False, hollow=True, markersize=6,
                         legend=not len(others))  # fmt: skip
         plots.log_axis(axes)
         plots.log_axis(axes, "y")
-        _say(axes, frame, studio.look)
+        _say(axes, frame, context.look)
         axes.grid()
         axes.set_xlabel("age when seen, p95 (s), log scale")
         axes.set_ylabel(f"{what}, a million events")
     if not runs:
-        raise Absent("no run has an age and a cost")
+        raise NotAvailable("no run has an age and a cost")
     last, *rest = [axes for axes in reversed(panels) if axes.legend_]
     for axes in rest:
         axes.legend([], [], frameon=False)
@@ -150,22 +150,22 @@ def cost(studio: Studio) -> Drawn:
         "interval of a pipeline. Further left is younger, further down is cheaper. CPU-seconds: of consumers or "
         "pipeline and of the table's servers; files: data and metadata. Hollow: at the highest rate that the table "
         "keeps up with, which is next to the mark.",
-        studio.run_set.coverage,
+        context.run_set.coverage,
     ]
     notes += [f"Not drawn: {', '.join(without)}."] if without else []
-    return studio.finish(made, COST_TITLE, notes, runs)
+    return context.finish(made, COST_TITLE, notes, runs)
 
 
-def over_time(studio: Studio) -> Drawn:
+def over_time(context: FigureContext) -> DrawnFigure:
     """Draw the lag in seconds (left) and in events (right) over the window, for systems with equal commit intervals."""
-    chosen = alike([each for each in steady(studio.run_set) if each.runs])
+    chosen = alike([each for each in steady(context.run_set) if each.runs])
     made = style.frame(style.PAGE, 2.3)
     panels = made.pair(0.55, 0.6, 1.75)
     runs: list[Run] = []
     frames: list[pd.DataFrame] = []
     without: list[str] = []
     for series in chosen:
-        with suppress(Absent):
+        with suppress(NotAvailable):
             run = series.counted_runs[0]
             found = lag(run)
             kinds = {"system": series.title, "at": found.at_s, "lag (s)": found.oldest_s, "lag (events)": found.events}
@@ -174,9 +174,9 @@ def over_time(studio: Studio) -> Drawn:
             continue
         without.append(series.title)
     if not runs:
-        raise Absent("no run has seen all of its events")
+        raise NotAvailable("no run has seen all of its events")
     for axes, what in zip(panels, ("lag (s)", "lag (events)"), strict=True):
-        plots.lines(axes, pd.concat(frames), "at", what, studio.look, legend=axes is panels[1], markersize=2.2)
+        plots.lines(axes, pd.concat(frames), "at", what, context.look, legend=axes is panels[1], markersize=2.2)
         plots.log_axis(axes, "y")
         axes.grid()
         axes.set_xlabel("time in the window (s)")
@@ -188,7 +188,7 @@ def over_time(studio: Studio) -> Drawn:
         f"{rate:,} events a second are due, as {' or '.join(encodings)}, commits {policy_of(chosen[0])}. Right "
         "before a reader sees more: the age of the oldest unseen event, and the number of unseen events. A point is "
         f"the most in 1/{STRETCHES} of the time until all were seen.",
-        studio.run_set.coverage,
+        context.run_set.coverage,
     ]
     notes += [f"Not drawn: {listed(without)}."] if without else []
-    return studio.finish(made, LAG_TITLE, notes, runs)
+    return context.finish(made, LAG_TITLE, notes, runs)

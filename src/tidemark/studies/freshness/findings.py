@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from tidemark.analysis.prose import SentenceWriter, or_why
-from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.words import estimate_text, listed, number
+from tidemark.analysis.formatting import estimate_text, listed, number
+from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.text_blocks import SentenceWriter, or_why
 from tidemark.runs.runset import Series
 from tidemark.studies.freshness.capacity import capacity
 from tidemark.studies.freshness.metrics import (
@@ -34,21 +34,21 @@ class Writer(SentenceWriter):
     def _measured(self) -> list[Series]:
         found = [each for each in steady(self.run_set) if each.runs]
         if not found:
-            raise Absent("no system was measured")
+            raise NotAvailable("no system was measured")
         return found
 
     def _alike(self) -> list[Series]:
         """Return one series per system, with the rate and the commit interval that most systems share."""
         return alike(self._measured())
 
-    def _said(self, quantity: Quantity, series: list[Series], unit: str) -> str:
+    def _said(self, quantity: Metric, series: list[Series], unit: str) -> str:
         found = []
         for each in series:
-            with suppress(Absent):
+            with suppress(NotAvailable):
                 estimate = self.measures.value(quantity, each).estimate(unit)
                 found.append((estimate.value, f"{estimate_text(estimate)} ({each.title})"))
         if not found:
-            raise Absent("no system has it")
+            raise NotAvailable("no system has it")
         return listed([words for _, words in sorted(found)])
 
     def ages(self) -> str:
@@ -67,14 +67,14 @@ class Writer(SentenceWriter):
         """Return a sentence on the systems whose lag grows, by its interval."""
         grows, holds = [], 0
         for each in self._measured():
-            with suppress(Absent):
+            with suppress(NotAvailable):
                 slope = self.measures.value(SLOPE, each).estimate("s/s")
                 if slope.is_above(0):
                     grows.append(f"{each.title} ({policy_of(each)}, {FreshnessSettings.of(each).rate:,} events/s)")
                 else:
                     holds += 1
         if not grows and not holds:
-            raise Absent("no series has commits enough to judge its lag by")
+            raise NotAvailable("no series has commits enough to judge its lag by")
         if not grows:
             return f"In none of {holds} series does the lag grow while events arrive, as far as intervals tell."
         return (
@@ -89,12 +89,12 @@ class Writer(SentenceWriter):
         for each in climbed(self.run_set):
             try:
                 most = capacity(each.counted_runs)
-            except Absent as absent:
+            except NotAvailable as absent:
                 below.append(f"{each.title} ({absent})")
                 continue
             found.append((most.rate, f"{each.title} {'at least ' if most.is_least else ''}{most.rate:,}"))
         if not found and not below:
-            raise Absent("no rate was raised step by step")
+            raise NotAvailable("no rate was raised step by step")
         said = [f"{', '.join(words for _, words in sorted(found, reverse=True))}"] if found else []
         said += [f"none for {listed(below)}"] if below else []
         return (
@@ -117,7 +117,7 @@ class Writer(SentenceWriter):
                     words += f", {number(reads.after.sum_s[0], 2)} s after {names}"
                 most[each.title] = max(most.get(each.title, (0, "")), (record.commits, f"{each.title}: {words}"))
         if not most:
-            raise Absent("no table was read at its end")
+            raise NotAvailable("no table was read at its end")
         return (
             "The first sum over all rows takes a client that never wrote to the table, where a system made most "
             f"commits: {'; '.join(words for _, (_, words) in sorted(most.items()))}."
@@ -127,7 +127,7 @@ class Writer(SentenceWriter):
         """Return a sentence on the systems whose tables hold each event once after kills, and on the others."""
         series = [each for each in killed(self.run_set) if each.runs]
         if not series:
-            raise Absent("nothing was killed")
+            raise NotAvailable("nothing was killed")
         exact = [each.title for each in series if all(run.manifest.oracle.verdict for run in each.runs)]
         wrong = [
             f"{each.title} ({run.manifest.oracle.missing:,} missing, {run.manifest.oracle.duplicated:,} more than once)"

@@ -1,6 +1,6 @@
 """Metrics of the study and its selections of series: the age of events when they become visible, and its cost.
 
-A run whose table does not hold each event once has counts of the errors, but no ages: they are Absent.
+A run whose table does not hold each event once has counts of the errors, but no ages: they are NotAvailable.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import REPLICATES, BlockSample
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import HIGHER, LOWER, Absent, Quantities, Quantity
-from tidemark.analysis.statistics import Replicates, generator, known, quantile, theil_sen
+from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, generator, known, quantile, theil_sen
 from tidemark.planner.cost_model import Age
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
@@ -32,9 +32,9 @@ RAISED = "its rate was raised step by step"
 
 def sound(run: Run) -> Run:
     if not run.manifest.oracle.verdict:
-        raise Absent(LATE if unfinished(run) else NOT_ONCE)
+        raise NotAvailable(LATE if unfinished(run) else NOT_ONCE)
     if run.record(FreshnessRecord).ramp is not None:
-        raise Absent(RAISED)
+        raise NotAvailable(RAISED)
     return run
 
 
@@ -47,20 +47,20 @@ def was_killed(run: Run) -> bool:
     return bool(run.record(FreshnessRecord).kills)
 
 
-def _age(run: Run, column: str, probability: float) -> Replicates:
+def _age(run: Run, column: str, probability: float) -> BootstrapEstimate:
     """Return a quantile of the events' ages, in seconds; samples are in the order of their due times."""
     ages = sound(run).column(column)
     least = round(1 / (1 - probability))
     if len(ages) < least:
-        raise Absent(f"needs {least:,} events, the run has {len(ages):,}")
+        raise NotAvailable(f"needs {least:,} events, the run has {len(ages):,}")
     return quantile(BlockSample.prepare(ages, generator(run.label, column)), probability).scaled(SECONDS)
 
 
-def _oldest(run: Run) -> Replicates:
+def _oldest(run: Run) -> BootstrapEstimate:
     return known(float(sound(run).column("seen_ns").max()) * SECONDS)
 
 
-def _rate(run: Run) -> Replicates:
+def _rate(run: Run) -> BootstrapEstimate:
     """Return events per second, from the first event's due time until the last was seen."""
     ends = sound(run).column("start_ns") + run.column("seen_ns")
     return known(run.manifest.events / (float(ends.max()) * SECONDS))
@@ -76,7 +76,10 @@ class Lag:
 
 
 def lag(run: Run, stretches: int = STRETCHES) -> Lag:
-    """Return the lag of `run` until all events were seen, the maximum of each stretch. Raises Absent like its ages."""
+    """Return the lag of `run` until all events were seen, the maximum of each stretch.
+
+    Raises NotAvailable like its ages.
+    """
     due = sound(run).column("start_ns")
     seen = due + run.column("seen_ns")
     moments = np.unique(seen)
@@ -98,68 +101,68 @@ def commits(run: Run) -> NDArray[np.int64]:
     return counts
 
 
-def _commits_a_second(run: Run) -> Replicates:
+def _commits_a_second(run: Run) -> BootstrapEstimate:
     """Return commits per second, from the first event's due time until the last commit."""
     ends = sound(run).column("start_ns") + run.column("elapsed_ns")
     return known(len(commits(run)) / (float(ends.max()) * SECONDS))
 
 
-def _rows_a_commit(run: Run) -> Replicates:
+def _rows_a_commit(run: Run) -> BootstrapEstimate:
     return known(float(np.median(commits(run))))
 
 
-def _slope(run: Run) -> Replicates:
+def _slope(run: Run) -> BootstrapEstimate:
     """Return how much older a commit's youngest event is than the previous commit's, per second between the two.
 
     Seconds per second: above 0 the table falls behind. From commits while events arrive, with their mean interval.
     """
     if was_killed(run):
-        raise Absent("it was killed")
+        raise NotAvailable("it was killed")
     commit, ages = sound(run).column("commit"), run.column("elapsed_ns")
     last = np.flatnonzero(np.diff(commit, append=commit[-1] + 1))
     at = (run.column("start_ns") + ages)[last]
     inside = at <= int(run.column("start_ns")[-1])
     youngest, at = ages[last][inside], at[inside]
     if len(youngest) < FEWEST_COMMITS:
-        raise Absent(f"needs {FEWEST_COMMITS} commits while events arrive, the run has {len(youngest)}")
+        raise NotAvailable(f"needs {FEWEST_COMMITS} commits while events arrive, the run has {len(youngest)}")
     apart = float(at[-1] - at[0]) / (len(at) - 1)
     return theil_sen(youngest, generator(run.label, "lag")).scaled(1 / (1000 * apart))
 
 
-def _cpu(run: Run) -> Replicates:
+def _cpu(run: Run) -> BootstrapEstimate:
     """Return CPU seconds per million events, of the mover and the table's servers, until the last event was seen."""
     why_not = why_no_cpu(run)
     if why_not:
-        raise Absent(why_not)
+        raise NotAvailable(why_not)
     spent = sum(seconds for _, seconds in run.record(FreshnessRecord).cpu_s)
     if spent <= 0:
-        raise Absent("none was seen")
+        raise NotAvailable("none was seen")
     return known(spent * MILLION / run.manifest.events)
 
 
-def _files(run: Run) -> Replicates:
+def _files(run: Run) -> BootstrapEstimate:
     """Return data and metadata files on disk per million events; both include the uncounted events."""
     footprint, oracle = run.footprint, run.manifest.oracle
     if not footprint.data_files:
-        raise Absent("no data file is kept")
+        raise NotAvailable("no data file is kept")
     return known((footprint.data_files + footprint.metadata_files) * MILLION / max(oracle.expected, 1))
 
 
-def not_once(run: Run) -> Replicates:
+def not_once(run: Run) -> BootstrapEstimate:
     """Return the share of events that are missing or present more than once, with a Jeffreys interval."""
     oracle = run.manifest.oracle
     if not oracle.applicable:
-        raise Absent("nothing is stored")
+        raise NotAvailable("nothing is stored")
     if unfinished(run):
-        raise Absent(LATE)
+        raise NotAvailable(LATE)
     wrong, whole = oracle.missing + oracle.duplicated, oracle.expected
     draws = generator(run.label, "not once").beta(wrong + 0.5, whole - wrong + 0.5, REPLICATES)
-    return Replicates(wrong / whole, draws, whole, log=False, bounds=(0.0, 1.0))
+    return BootstrapEstimate(wrong / whole, draws, whole, log=False, bounds=(0.0, 1.0))
 
 
-def _ages(column: str, word: str, title: str) -> tuple[Quantity, ...]:
+def _ages(column: str, word: str, title: str) -> tuple[Metric, ...]:
     return tuple(
-        Quantity(
+        Metric(
             f"{word} {name}", "s", f"{title}: {said}", partial(_age, column=column, probability=probability), LOWER,
             f"{word} {name}", "Events", ("older", "younger"),
         )
@@ -169,16 +172,16 @@ def _ages(column: str, word: str, title: str) -> tuple[Quantity, ...]:
 
 SEEN_P50, SEEN_P95, SEEN_P99 = _ages("seen_ns", "seen", "Age when a reader sees it")
 MADE_P50, MADE_P95, MADE_P99 = _ages("elapsed_ns", "committed", "Age at its commit")
-SEEN_MAX = Quantity("seen max", "s", "Age when a reader sees it: oldest", _oldest, LOWER)
-RATE = Quantity("events", "events/s", "Events", _rate, HIGHER)
-COMMITS = Quantity("commits a second", "commits/s", "Commits", _commits_a_second)
-ROWS = Quantity("rows a commit", "rows", "Rows a commit: median", _rows_a_commit)
-SLOPE = Quantity("lag slope", "s/s", "Growth of the lag", _slope, LOWER, signed=True)
-CPU = Quantity("CPU", "CPU-s", "CPU-seconds, a million events", _cpu, LOWER)
-FILES = Quantity("files", "files", "Files, a million events", _files, LOWER)
-WRONG = Quantity("not once", "", "Share of events that are not there once", not_once, LOWER, signed=True)
+SEEN_MAX = Metric("seen max", "s", "Age when a reader sees it: oldest", _oldest, LOWER)
+RATE = Metric("events", "events/s", "Events", _rate, HIGHER)
+COMMITS = Metric("commits a second", "commits/s", "Commits", _commits_a_second)
+ROWS = Metric("rows a commit", "rows", "Rows a commit: median", _rows_a_commit)
+SLOPE = Metric("lag slope", "s/s", "Growth of the lag", _slope, LOWER, signed=True)
+CPU = Metric("CPU", "CPU-s", "CPU-seconds, a million events", _cpu, LOWER)
+FILES = Metric("files", "files", "Files, a million events", _files, LOWER)
+WRONG = Metric("not once", "", "Share of events that are not there once", not_once, LOWER, signed=True)
 
-QUANTITIES = Quantities(
+QUANTITIES = MetricSet(
     all=(
         SEEN_P50, SEEN_P95, SEEN_P99, SEEN_MAX, MADE_P50, MADE_P95, MADE_P99, RATE, COMMITS, ROWS, SLOPE, CPU, FILES,
         WRONG, CAPACITY,
@@ -204,11 +207,14 @@ def climbed(run_set: RunSet) -> list[Series]:
 
 
 def alike(series: Sequence[Series]) -> list[Series]:
-    """Return those of `series` with the most common rate and commit interval. Raises Absent if none has an interval."""
+    """Return those of `series` with the most common rate and commit interval.
+
+    Raises NotAvailable if none has an interval.
+    """
     timed = [each for each in series if FreshnessSettings.of(each).rules.interval_ms is not None]
     shapes = [(settings.policy, settings.rate) for settings in map(FreshnessSettings.of, timed)]
     if not shapes:
-        raise Absent("no system commits by the clock")
+        raise NotAvailable("no system commits by the clock")
     common = max(sorted(set(shapes)), key=lambda shape: (shapes.count(shape), shape[1]))
     return [each for each, shape in zip(timed, shapes, strict=True) if shape == common]
 
@@ -229,6 +235,6 @@ def costs(measures: Measures) -> Iterator[Age]:
         settings = FreshnessSettings.of(series)
         if not settings.is_steady or not series.runs or series.is_null_baseline:
             continue
-        with suppress(Absent):
+        with suppress(NotAvailable):
             rows, age = measures.value(ROWS, series).value, measures.value(MADE_P50, series).value
             yield Age(series.system, series.stack, settings.rate, rows, age)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from tidemark.runs.coding.shapes import Pairs
+from tidemark.runs.coding.serde import Pairs
 from tidemark.runs.proofs import Oracle
 
 

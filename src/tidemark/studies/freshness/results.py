@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tidemark.analysis.quantities import HIGHER, Absent
-from tidemark.analysis.statistics import Replicates
-from tidemark.results.claims.evidence import Evidence
+from tidemark.analysis.metrics import HIGHER, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate
+from tidemark.results.claims.claim_data import ClaimData
 from tidemark.results.claims.measures import GENERAL, Measure, Measured, measure
 from tidemark.results.publication import Publication
-from tidemark.results.report.summary_table import Asked, Question, of_series
+from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, of_series
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.assembly import chapter_of, claims_of, sketches_of, tables_of
+from tidemark.studies.assembly import chapter_of, claims_of, figure_specs_of, tables_of
 from tidemark.studies.freshness import tables
 from tidemark.studies.freshness.capacity import capacity
 from tidemark.studies.freshness.findings import Writer
@@ -32,8 +32,11 @@ ALIKE_MS = 1000  # commit interval that all systems are measured with
 DEFAULT_INTERVAL_S = 300  # of Iceberg's sink for Kafka Connect, iceberg.control.commit.interval-ms: 300000
 
 
-class FreshnessEvidence(Evidence):
-    """Evidence from pipelines. A run with lost or doubled events counts as evidence of that; its ages are Absent."""
+class FreshnessClaimData(ClaimData):
+    """Evidence from pipelines.
+
+    A run with lost or doubled events counts as evidence of that; its ages are NotAvailable.
+    """
 
     losses_count = True
 
@@ -42,68 +45,70 @@ OWN: dict[str, Measure] = {}
 
 
 @measure(OWN)
-def not_once_after_kills(evidence: FreshnessEvidence, system: str) -> Measured:
+def not_once_after_kills(claim_data: FreshnessClaimData, system: str) -> Measured:
     """Return the percentage of events that are missing or present more than once after kills."""
-    own = [each for each in killed(evidence.measures.run_set) if (each.system, each.stack) == (system, evidence.stack)]
-    return evidence.measures.value(WRONG, evidence.noted(own, f"{system} with kills")).scaled(PERCENT), "%"
+    own = [
+        each for each in killed(claim_data.measures.run_set) if (each.system, each.stack) == (system, claim_data.stack)
+    ]
+    return claim_data.measures.value(WRONG, claim_data.require_runs(own, f"{system} with kills")).scaled(PERCENT), "%"
 
 
-def _alike(asked: Asked) -> Series:
+def _alike(asked: SystemRuns) -> Series:
     """Return the series with commits every second at the middle one of its rates, which is the most usual."""
     own = [(FreshnessSettings.of(each), each) for each in asked.series if FreshnessSettings.of(each).is_steady]
     timed = [(settings.rate, each) for settings, each in own if settings.rules.interval_ms == ALIKE_MS and each.runs]
     if not timed:
-        raise Absent(own[0][1].missing() if own else "not measured")
+        raise NotAvailable(own[0][1].missing() if own else "not measured")
     return sorted(timed, key=lambda pair: pair[0])[len(timed) // 2][1]
 
 
-def _climbed(asked: Asked) -> Series:
+def _climbed(asked: SystemRuns) -> Series:
     return asked.first(lambda each: FreshnessSettings.of(each).steps > 0, "its rate was not raised")
 
 
-def _killed(asked: Asked) -> Series:
+def _killed(asked: SystemRuns) -> Series:
     return asked.first(lambda each: FreshnessSettings.of(each).kills > 0, "nothing was killed")
 
 
-def _note(asked: Asked, _mode: str | None) -> str:
+def _note(asked: SystemRuns, _mode: str | None) -> str:
     series = _alike(asked)
     return f"{FreshnessSettings.of(series).rate:,} events/s, commits {policy_of(series)}"
 
 
-def _capacity(asked: Asked, _mode: str | None) -> Replicates:
+def _capacity(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
     return capacity(_climbed(asked).counted_runs).replicates
 
 
-def _bound(asked: Asked, _mode: str | None) -> str:
+def _bound(asked: SystemRuns, _mode: str | None) -> str:
     series = _climbed(asked)
     return f"{'at least; ' if capacity(series.counted_runs).is_least else ''}commits {policy_of(series)}"
 
 
-def _kills(asked: Asked, _mode: str | None) -> str:
+def _kills(asked: SystemRuns, _mode: str | None) -> str:
     return f"{FreshnessSettings.of(_killed(asked)).kills} kills"
 
 
 QUESTIONS = (
-    Question(
+    SummaryMetric(
         "age-median", "Age when seen", "s", of_series(SEEN_P50, _alike), note=_note,
         hint="Median age of an event when a reader that polls the table first counts it, with commits every "
         "second, at the middle one of the rates that were measured.",
         asks="Freshest table, commits every second",
     ),
-    Question(
+    SummaryMetric(
         "age-p99", "Age when seen, p99", "s", of_series(SEEN_P99, _alike), note=_note,
         hint="99 of 100 events are younger when they are first seen, in the same series.",
     ),
-    Question(
+    SummaryMetric(
         "age-cpu", "CPU-s, a million events", "CPU-s", of_series(CPU, _alike), note=_note,
         hint="Processor time of consumers or pipeline and of the table's servers, in the same series.",
     ),
-    Question(
+    SummaryMetric(
         "capacity", "Events/s it keeps up with", "events/s", _capacity, note=_bound, better=HIGHER,
         hint="The highest rate, doubled step by step, at which the lag does not grow; of several repeats, the lowest.",
         asks="Highest rate that a table keeps up with",
     ),
-    Question(
+    SummaryMetric(
         "once-killed", "Not there once, after kills", "%", of_series(WRONG, _killed, PERCENT), signed=True,
         note=_kills,
         hint="Share of events that are not in the table, or more than once, after consumers or pipeline were killed "
@@ -131,12 +136,12 @@ RESULTS = Results(
         software={"Kafka Connect": "not stated", "Iceberg REST catalog": "not stated"},
     ),
     tables=tables_of(tables),
-    sketches=sketches_of("tidemark.studies.freshness.figures"),
+    figure_specs=figure_specs_of("tidemark.studies.freshness.figures"),
     claims=claims_of(
         STUDY,
         QUANTITIES,
         GENERAL | OWN,
-        FreshnessEvidence,
+        FreshnessClaimData,
         set_up_bytes=2.2e9,
         remarks=("Documentation prints no ages and no rates: what it promises is judged, and nothing else.",),
     ),

@@ -6,10 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.statistics import Replicates
-from tidemark.analysis.words import Cell, Missing, listed
-from tidemark.results.tables.table import SYSTEM, SYSTEM_OF_SERIES, Column, ComputedColumn, Table, Workshop, computed
+from tidemark.analysis.formatting import Cell, MissingCell, listed
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate
+from tidemark.results.tables.table import (
+    SYSTEM,
+    SYSTEM_OF_SERIES,
+    Column,
+    ComputedColumn,
+    Table,
+    TableBuilder,
+    computed,
+)
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.freshness.capacity import (
@@ -117,18 +125,18 @@ READ_NOTES = (
 )
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield the tables of ages, kills, capacity, steps and reads."""
-    yield _ages(workshop)
-    yield _kills(workshop)
-    yield _capacity(workshop)
-    yield _steps(workshop)
-    yield _reads(workshop)
+    yield _ages(builder)
+    yield _kills(builder)
+    yield _capacity(builder)
+    yield _steps(builder)
+    yield _reads(builder)
 
 
 def _verdict(series: Series) -> str:
     if not series.runs:
-        raise Absent(series.missing())
+        raise NotAvailable(series.missing())
     wrong = [run for run in series.runs if not run.manifest.oracle.verdict]
     words = [f"{'NOT DONE' if unfinished(run) else 'DOES NOT HOLD'}: {run.manifest.marks[0]}" for run in wrong]
     return words[0] if words else EXACT
@@ -141,11 +149,11 @@ def _counted(chosen: list[Series]) -> list[Run]:
     return [run for series in chosen for run in series.counted_runs]
 
 
-def _ages(workshop: Workshop) -> Table:
-    chosen = steady(workshop.run_set)
-    columns = [SYSTEM_OF_SERIES, POLICY, DUE, ENCODING, VERDICT, *(workshop.metric(key, each) for each, key in SHOWN)]
+def _ages(builder: TableBuilder) -> Table:
+    chosen = steady(builder.run_set)
+    columns = [SYSTEM_OF_SERIES, POLICY, DUE, ENCODING, VERDICT, *(builder.metric(key, each) for each, key in SHOWN)]
     title = "How old events are when they are seen"
-    return workshop.computed_table("freshness", title, columns, chosen, _counted(chosen), AGE_NOTES)
+    return builder.computed_table("freshness", title, columns, chosen, _counted(chosen), AGE_NOTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,17 +176,17 @@ def _head(*columns: ComputedColumn[Series]) -> list[ComputedColumn[Row[Any]]]:
 
 
 def _part[T](
-    key: str, title: str, compute: Callable[[T], Cell | Replicates], unit: str = "", *, interval: bool = False
+    key: str, title: str, compute: Callable[[T], Cell | BootstrapEstimate], unit: str = "", *, interval: bool = False
 ) -> ComputedColumn[Row[T]]:
-    def cell(row: Row[T]) -> Cell | Replicates:
+    def cell(row: Row[T]) -> Cell | BootstrapEstimate:
         if row.shown is None:
-            raise Absent(row.why_not)
+            raise NotAvailable(row.why_not)
         return compute(row.shown)
 
     return computed(key, title, cell, unit, interval=interval)
 
 
-def _kills(workshop: Workshop) -> Table:
+def _kills(builder: TableBuilder) -> Table:
     def again(run: Run) -> float | None:
         return max((kill.again_s for kill in run.record(FreshnessRecord).kills), default=None)
 
@@ -190,26 +198,26 @@ def _kills(workshop: Workshop) -> Table:
         _part("doubled", "More than once", lambda run: run.manifest.oracle.duplicated),
         _part("unexpected", "Of no event", lambda run: run.manifest.oracle.unexpected),
         _part("again", "Started again, worst", again, "s"),
-        _part("oldest", "Oldest when seen", lambda run: workshop.measures.of_run(SEEN_MAX, run), "s"),
+        _part("oldest", "Oldest when seen", lambda run: builder.measures.of_run(SEEN_MAX, run), "s"),
         _part("how", "How each is to be there once", lambda run: run.record(FreshnessRecord).exactly_once),
     ]
     rows: list[Row[Run]] = []
-    for series in killed(workshop.run_set):
+    for series in killed(builder.run_set):
         rows += [Row(series, run) for run in series.runs] or [Row.without(series)]
     runs = [row.shown for row in rows if row.shown]
     title = "Whether each event is there once after kills"
-    return workshop.computed_table("freshness-kills", title, columns, rows, runs, KILL_NOTES)
+    return builder.computed_table("freshness-kills", title, columns, rows, runs, KILL_NOTES)
 
 
-def _capacity(workshop: Workshop) -> Table:
+def _capacity(builder: TableBuilder) -> Table:
     def most(series: Series) -> Capacity:
         if not series.runs:
-            raise Absent(series.missing())
+            raise NotAvailable(series.missing())
         return capacity(series.counted_runs)
 
     def at_capacity(key: str, of_step: OfStep) -> ComputedColumn[Series]:
-        def value(series: Series) -> Replicates:
-            return workshop.measures.value(of_step.at(most(series).rate), series)
+        def value(series: Series) -> BootstrapEstimate:
+            return builder.measures.value(of_step.at(most(series).rate), series)
 
         return computed(key, of_step.title, value, of_step.unit, interval=True)
 
@@ -222,9 +230,9 @@ def _capacity(workshop: Workshop) -> Table:
         computed("bound", "It is", lambda series: ending(most(series))[0]),
         computed("ended", "The next step", lambda series: ending(most(series))[1]),
     ]
-    chosen = climbed(workshop.run_set)
+    chosen = climbed(builder.run_set)
     title = "At which rate the lag does not grow"
-    return workshop.computed_table("freshness-capacity", title, columns, chosen, _counted(chosen), CLIMB_NOTES)
+    return builder.computed_table("freshness-capacity", title, columns, chosen, _counted(chosen), CLIMB_NOTES)
 
 
 def ending(most: Capacity) -> tuple[str, str]:
@@ -235,68 +243,70 @@ def ending(most: Capacity) -> tuple[str, str]:
     return LEAST if most.is_least else WITHIN, f"{following.rate:,} events/s: {following.verdict}"
 
 
-def _steps(workshop: Workshop) -> Table:
+def _steps(builder: TableBuilder) -> Table:
     def cpu(shown: tuple[Run, Step]) -> Cell:
         run, step = shown
         unseen = why_no_cpu(run)
         scale = MILLION / step.events
-        return step.cpu_s * scale if step.cpu_s > 0 and not unseen else Missing(unseen or "none was seen")
+        return step.cpu_s * scale if step.cpu_s > 0 and not unseen else MissingCell(unseen or "none was seen")
 
     def files(step: Step) -> Cell:
-        return step.files * (MILLION / step.events) if step.files > 0 else Missing("no file was counted")
+        return step.files * (MILLION / step.events) if step.files > 0 else MissingCell("no file was counted")
 
     columns: list[ComputedColumn[Row[tuple[Run, Step]]]] = [
         *_head(SYSTEM_OF_SERIES, POLICY, ENCODING),
         _part("rate", "Events due", lambda shown: shown[1].rate, "events/s"),
         _part("events", "Events", lambda shown: shown[1].events),
         _part("verdict", "Lag", lambda shown: shown[1].verdict),
-        _part("slope", "Growth of the lag", lambda shown: shown[1].growth or Missing(UNKNOWN), "s/s", interval=True),
+        _part(
+            "slope", "Growth of the lag", lambda shown: shown[1].growth or MissingCell(UNKNOWN), "s/s", interval=True
+        ),
         _part("lag", "Lag at its end", lambda shown: shown[1].lag_s, "s"),
         _part("late", "Sent late, worst", lambda shown: shown[1].latest_s, "s"),
         _part("cpu", STEP_CPU.title, cpu, STEP_CPU.unit),
         _part("files", STEP_FILES.title, lambda shown: files(shown[1]), STEP_FILES.unit),
     ]
-    chosen = climbed(workshop.run_set)
+    chosen = climbed(builder.run_set)
     rows: list[Row[tuple[Run, Step]]] = []
     for series in chosen:
         rows += [] if series.runs else [Row.without(series)]
         for run in series.counted_runs:
             try:
                 rows += [Row(series, (run, step)) for step in steps(run)]
-            except Absent as absent:
+            except NotAvailable as absent:
                 rows.append(Row(series, None, str(absent)))
     title = "The lag at each rate of a climb"
-    return workshop.computed_table("freshness-steps", title, columns, rows, _counted(chosen), CLIMB_NOTES)
+    return builder.computed_table("freshness-steps", title, columns, rows, _counted(chosen), CLIMB_NOTES)
 
 
-def _reads(workshop: Workshop) -> Table:
-    chosen = steady(workshop.run_set)
+def _reads(builder: TableBuilder) -> Table:
+    chosen = steady(builder.run_set)
     rows: list[list[Cell]] = []
     for series in chosen:
         head = [each.cell(series) for each in (SYSTEM_OF_SERIES, POLICY, DUE, ENCODING)]
         if not series.runs:
-            rows.append([*head, *[Missing(series.missing())] * (len(READS) - len(head))])
+            rows.append([*head, *[MissingCell(series.missing())] * (len(READS) - len(head))])
         for run in series.counted_runs:
             rows += [[*head, *line] for line in lines(run.record(FreshnessRecord))]
     title = "What it takes to read what was streamed"
-    return workshop.table("freshness-reads", title, READS, rows, _counted(chosen), READ_NOTES)
+    return builder.table("freshness-reads", title, READS, rows, _counted(chosen), READ_NOTES)
 
 
 def lines(record: FreshnessRecord) -> list[list[Cell]]:
     """Return the cells from the state on: as streamed and after maintenance, or one row with the reason if unread."""
     reads = record.reads
     if reads is None:
-        return [[Missing(NOT_ASKED)] * 8]
+        return [[MissingCell(NOT_ASKED)] * 8]
     before: list[Cell] = [STREAMED, record.commits, reads.files, *_answers(reads.before, reads.why_not), None]
     if reads.before is None:
         return [before]
     took: Cell = float(sum(seconds for _, seconds in reads.maintained)) if reads.maintained else None
     if reads.after is None:
-        why: Cell = Missing(reads.why_not_after)
+        why: Cell = MissingCell(reads.why_not_after)
         return [before, [why] * 7 + [took or why]]
     names = listed([name for name, _ in reads.maintained])
     return [before, [f"after {names}", record.commits, reads.files_after, *_answers(reads.after, ""), took]]
 
 
 def _answers(latencies: Latencies | None, why_not: str) -> list[Cell]:
-    return [Missing(why_not)] * 4 if latencies is None else [*latencies.count_s, *latencies.sum_s]
+    return [MissingCell(why_not)] * 4 if latencies is None else [*latencies.count_s, *latencies.sum_s]

@@ -7,14 +7,14 @@ from functools import partial
 
 import numpy as np
 
+from tidemark.analysis.formatting import Cell, attempt, estimate_text, number
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import Cell, attempt, estimate_text, number
-from tidemark.results.tables.table import Column, Table, Workshop
+from tidemark.results.tables.table import Column, Table, TableBuilder
 from tidemark.studies.ingest import published
 from tidemark.studies.ingest.group import tables as group
 from tidemark.studies.ingest.measures import (
-    IngestEvidence,
+    IngestClaimData,
     printed_files_twice,
     printed_gap,
     printed_kills,
@@ -39,16 +39,16 @@ NOT_HERE = (
 )
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield the tables ingest-kyma, ingest-contradictions and ingest-not-here."""
-    yield _cells(workshop)
-    yield _contradictions(workshop)
+    yield _cells(builder)
+    yield _contradictions(builder)
     columns = (Column("what", "What"), Column("reason", "Why it is not measured"))
     rows = [list(pair) for pair in NOT_HERE]
-    yield workshop.table("ingest-not-here", "What is not measured, and why", columns, rows, ())
+    yield builder.table("ingest-not-here", "What is not measured, and why", columns, rows, ())
 
 
-def _cells(workshop: Workshop) -> Table:
+def _cells(builder: TableBuilder) -> Table:
     """Return the table of each printed cell with the values derived from it, followed by Tidemark's series."""
     rows: list[list[Cell]] = []
     for each in published.cells():
@@ -57,21 +57,21 @@ def _cells(workshop: Workshop) -> Table:
         row += [each.requests_per_s, each.p99_ms, printed, each.requests_per_file, each.errors]
         rows.append(row)
     runs = []
-    batch = dict(workshop.run_set.config.values).get("rows")
-    for series in in_order(workshop):
+    batch = dict(builder.run_set.config.values).get("rows")
+    for series in in_order(builder):
         own = WritersSettings.of(series)
         if own.tables == ONE and series.runs:
             found = [
-                attempt(quantity.unit, partial(workshop.measures.hot, quantity, series))
+                attempt(quantity.unit, partial(builder.measures.hot, quantity, series))
                 for quantity in (ROWS, COMMITS, P99)
             ]
             rows.append([series.title, batch, own.writers, *found, None, None, None])
             runs += list(series.hot_runs)
-    for series in group.in_order(workshop.run_set):
+    for series in group.in_order(builder.run_set):
         if series.runs and not series.is_null_baseline:
             given = GroupSettings.of(series)
-            gathered = [hot_cell(workshop, quantity, series) for quantity in (ROWS, REQUESTS, P99)]
-            files = attempt("", partial(workshop.measures.hot, REQUESTS_A_FILE, series))
+            gathered = [hot_cell(builder, quantity, series) for quantity in (ROWS, REQUESTS, P99)]
+            files = attempt("", partial(builder.measures.hot, REQUESTS_A_FILE, series))
             each_file = files.value if isinstance(files, Estimate) else files
             errors = int(sum((~np.isin(outcomes(run), (ACKED,))).sum() for run in series.hot_runs))
             rows.append(
@@ -90,37 +90,37 @@ def _cells(workshop: Workshop) -> Table:
         "HTTP; where no policy is named, writers are processes and a request is a commit. No "
         "absolute number of one is a claim about the other."
     ]
-    return workshop.table("ingest-kyma", "kyma's cells, and ours", columns, rows, runs, notes)
+    return builder.table("ingest-kyma", "kyma's cells, and ours", columns, rows, runs, notes)
 
 
-def _contradictions(workshop: Workshop) -> Table:
+def _contradictions(builder: TableBuilder) -> Table:
     """Return the table of the page's sentences next to values computed from its own numbers."""
-    evidence = IngestEvidence(workshop.measures)
-    requests = partial(printed_requests_a_file, evidence)
+    claim_data = IngestClaimData(builder.measures)
+    requests = partial(printed_requests_a_file, claim_data)
     said = (
         ('"Concurrent uploads saturate MinIO at ~16-32 parallel on loopback"',
          "most over fewest requests a second, from 8 to 64 workers",
          "eightfold clients bring hardly more requests: the load generator may be what is saturated",
-         printed_rates(evidence)),
+         printed_rates(claim_data)),
         ('"The new bottleneck is MinIO-PUT parallelism"',
          "objects a second, 500 x 32 with the coordinator over 500 x 8 without",
-         "a fraction of what the store took before cannot saturate it", printed_objects(evidence)),
+         "a fraction of what the store took before cannot saturate it", printed_objects(claim_data)),
         ('"flush when buffer reaches N rows" (8000)', "rows that 8 workers x 500 can have waiting, over 8,000",
-         "it never fills: each flush waits for its timer", printed_outstanding(evidence, 8, 500)),
+         "it never fills: each flush waits for its timer", printed_outstanding(claim_data, 8, 500)),
         ('"41× fewer extents" (500 x 16)', "requests a file, over 16 workers with one request each",
          "above 1 cannot be: files were merged before they were counted", requests(2, STAGED, 500, 16, by=16)),
         ('"55× fewer extents" (50 x 32)', "requests a file, over 32 workers with one request each",
          "above 1 cannot be", requests(3, BUNDLED, 50, 32, by=32)),
         ('"33 extents", "160 extents" (500 x 16, staging)', "files by its third table over those by its second",
-         "one cell, two numbers", printed_files_twice(evidence)),
+         "one cell, two numbers", printed_files_twice(claim_data)),
         ('"each extent now carries ~50 rows from ~50 ingest requests"', "rows a file, over 50",
          "a request has 50 rows", requests(3, BUNDLED, 50, 32)),
         ('"20× fewer" extents (100 x 64)', "requests a file", "by its own numbers more than that",
          requests(3, BUNDLED, 100, 64)),
         ('Crash durability "100% (2 hard kills tested)"', "share of kills that lose something, after 2 that did not",
-         "two kills say next to nothing, and nothing was being written", printed_kills(evidence)),
+         "two kills say next to nothing, and nothing was being written", printed_kills(claim_data)),
         ('"~10× behind on raw ingest throughput"', "500,000 to 1,000,000 rows/s over 66,450",
-         "as its numbers have it", printed_gap(evidence)),
+         "as its numbers have it", printed_gap(claim_data)),
         ('"One extent per HTTP request"', "requests a file, 500 x 8 direct", "as its numbers have it",
          requests(2, DIRECT, 500, 8)),
     )  # fmt: skip
@@ -140,14 +140,14 @@ def _contradictions(workshop: Workshop) -> Table:
     )  # fmt: skip
     notes = ["Intervals are those of rounding, of files one more or less, and of two kills."]
     title = "The page's statements, compared with its own numbers"
-    return workshop.table("ingest-contradictions", title, columns, rows, (), notes)
+    return builder.table("ingest-contradictions", title, columns, rows, (), notes)
 
 
 def mistakes(measures: Measures) -> str:
     """Return the sentence on contradictions between the page's text and its own numbers."""
-    evidence = IngestEvidence(measures)
+    claim_data = IngestClaimData(measures)
     rates, objects, kills = (
-        each(evidence)[0].estimate(unit)
+        each(claim_data)[0].estimate(unit)
         for each, unit in ((printed_rates, "x"), (printed_objects, "x"), (printed_kills, ""))
     )
     bound = kills.high or 1.0

@@ -1,14 +1,14 @@
-"""Contribution of a part to the study's results, the selection of its runs, and columns that all parts share."""
+"""PaperSection of a part to the study's results, the selection of its runs, and columns that all parts share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from tidemark.analysis.formatting import Cell, MissingCell, attempt
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Quantity
-from tidemark.analysis.words import Cell, Missing, attempt
-from tidemark.results.tables.table import Column, Table, Workshop
+from tidemark.analysis.metrics import Metric
+from tidemark.results.tables.table import Column, Table, TableBuilder
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import Written
 from tidemark.studies.ingest.parts import part_name
@@ -24,11 +24,11 @@ class PartResults:
     `quantities` are those that no other part has; `code` lists the files of the package that compute them.
     """
 
-    tables: Callable[[Workshop], Iterator[Table]]
+    tables: Callable[[TableBuilder], Iterator[Table]]
     sentences: Callable[[Measures], Mapping[str, Written]]
     findings: Callable[[Measures], tuple[Written, ...]] = lambda _measures: ()
     figures: str | None = None
-    quantities: tuple[Quantity, ...] = ()
+    quantities: tuple[Metric, ...] = ()
     code: tuple[str, ...] = ()
 
 
@@ -46,28 +46,28 @@ UNEQUAL = (
 
 
 def verdict_of(series: Series) -> Cell:
-    """Return the oracle's verdict on hot runs: Missing if the series has no runs, None if it has no hot runs."""
+    """Return the oracle's verdict on hot runs: MissingCell if the series has no runs, None if it has no hot runs."""
     if not series.runs:
-        return Missing(series.missing())
+        return MissingCell(series.missing())
     if not series.runs[0].manifest.oracle.applicable:
         return "keeps nothing"
     found = [run.record(CheckRecord).oracle.words for run in series.hot_runs]
     return "; ".join(dict.fromkeys(found)) or None
 
 
-def hot_cell(workshop: Workshop, quantity: Quantity, series: Series) -> Cell:
+def hot_cell(builder: TableBuilder, quantity: Metric, series: Series) -> Cell:
     """Return the cell of a quantity over hot runs; None without runs, as the oracle's column gives the reason."""
     if not series.runs:
         return None
     unit, factor = _as_shown(quantity)
-    return attempt(unit, lambda: workshop.measures.hot(quantity, series).scaled(factor))
+    return attempt(unit, lambda: builder.measures.hot(quantity, series).scaled(factor))
 
 
-def _as_shown(quantity: Quantity) -> tuple[str, float]:
+def _as_shown(quantity: Metric) -> tuple[str, float]:
     """Return the unit in tables and the factor that converts to it; shares are shown in percent."""
     return ("%", 100.0) if quantity in SHARES else (quantity.unit, 1.0)
 
 
-def column_of(quantity: Quantity) -> Column:
+def column_of(quantity: Metric) -> Column:
     key = quantity.name.replace(" ", "_").replace(".", "_").lower()
     return Column(key, quantity.title, _as_shown(quantity)[0], interval=True)

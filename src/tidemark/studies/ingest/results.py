@@ -8,17 +8,17 @@ from functools import partial
 from pathlib import Path
 
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.prose import or_why
-from tidemark.results.paper.contribution import Contribution
+from tidemark.analysis.text_blocks import or_why
+from tidemark.results.paper.paper_section import PaperSection
 from tidemark.results.publication import Publication
-from tidemark.results.tables.table import Table, Workshop
+from tidemark.results.tables.table import Table, TableBuilder
 from tidemark.runs.runset import RunSet
-from tidemark.studies.assembly import Written, claims_of, sketches_of
+from tidemark.studies.assembly import Written, claims_of, figure_specs_of
 from tidemark.studies.ingest import kyma, published
 from tidemark.studies.ingest.fault_injection import results as faults
 from tidemark.studies.ingest.group import results as group
 from tidemark.studies.ingest.maintenance import results as maintenance
-from tidemark.studies.ingest.measures import MEASURES, IngestEvidence
+from tidemark.studies.ingest.measures import MEASURES, IngestClaimData
 from tidemark.studies.ingest.object_store import results as storage
 from tidemark.studies.ingest.part import UNEQUAL
 from tidemark.studies.ingest.power_failure import results as cut
@@ -48,10 +48,10 @@ QUANTITIES = replace(
 )
 
 
-def _tables(workshop: Workshop) -> Iterator[Table]:
+def _tables(builder: TableBuilder) -> Iterator[Table]:
     for part in PARTS:
-        yield from part.tables(workshop)
-    yield from kyma.build(workshop)
+        yield from part.tables(builder)
+    yield from kyma.build(builder)
 
 
 def _values(run_set: RunSet) -> dict[str, str]:
@@ -80,19 +80,19 @@ RESULTS = Results(
         software=published.SOFTWARE,
     ),
     tables=_tables,
-    sketches=sketches_of(*(part.figures for part in PARTS if part.figures)),
+    figure_specs=figure_specs_of(*(part.figures for part in PARTS if part.figures)),
     claims=claims_of(
         STUDY,
         QUANTITIES,
         MEASURES,
-        IngestEvidence,
+        IngestClaimData,
         set_up_bytes=2.2e9,
         remarks=(
             "kyma is in no registry: its absolute numbers are shown next to Tidemark's and are not judged. Its claims "
             "on one commit a request are tested on the systems here, and its text is checked against its own numbers.",
         ),
     ),
-    paper=Contribution(
+    paper=PaperSection(
         chapter=HERE / "chapter.typ",
         front=HERE / "front.typ",
         values=_values,

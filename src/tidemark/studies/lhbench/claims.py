@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from tidemark.analysis.blocks import REPLICATES
-from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.statistics import Replicates
-from tidemark.results.claims.evidence import Evidence, extreme, positive
+from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate
+from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
 from tidemark.runs.runset import Series
 from tidemark.studies.lhbench.metrics import QUERYING, TOTAL, in_part, merging, slowdown, subjects
@@ -20,7 +20,7 @@ from tidemark.studies.lhbench.settings import FILES, LOAD, MERGE, REFRESH, setti
 OWN: dict[str, Measure] = {}
 
 
-class LhbenchEvidence(Evidence):
+class LakeClaimData(ClaimData):
     """Evidence by part; for a part with several scales, the largest that was measured."""
 
     def _in_part(self, system: str, part: str) -> list[Series]:
@@ -29,175 +29,178 @@ class LhbenchEvidence(Evidence):
     def of_part(self, system: str, part: str) -> Series:
         own = self._in_part(system, part)
         ran = [each for each in own if each.runs]
-        return self.noted(ran[-1:] or own, f"{system} in the part '{part}'")
+        return self.require_runs(ran[-1:] or own, f"{system} in the part '{part}'")
 
     def of_files(self, system: str, files: int) -> Series:
-        """Return the series of the part `files` with `files` files; Absent if the protocol plans none."""
+        """Return the series of the part `files` with `files` files; NotAvailable if the protocol plans none."""
         chosen = [each for each in self._in_part(system, FILES) if settings_of(each).size == files]
         if not chosen:
-            raise Absent(f"no table of {files:,} files is planned under this protocol")
-        return self.noted(chosen, f"{system} with {files:,} files")
+            raise NotAvailable(f"no table of {files:,} files is planned under this protocol")
+        return self.require_runs(chosen, f"{system} with {files:,} files")
 
-    def at_files(self, quantity: Quantity, system: str, files: int) -> Replicates:
+    def at_files(self, quantity: Metric, system: str, files: int) -> BootstrapEstimate:
         return positive(self.measures.value(quantity, self.of_files(system, files)))
 
-    def along_files(self, quantity: Quantity, system: str) -> list[tuple[float, Replicates]]:
-        """Return (number of files, quantity) for each measured number of files; Absent if there are fewer than two."""
-        ran = [self.noted([each], system) for each in self._in_part(system, FILES) if each.runs]
+    def along_files(self, quantity: Metric, system: str) -> list[tuple[float, BootstrapEstimate]]:
+        """Return (number of files, quantity) for each measured number of files.
+
+        Raise NotAvailable if there are fewer than two.
+        """
+        ran = [self.require_runs([each], system) for each in self._in_part(system, FILES) if each.runs]
         if len(ran) < 2:
-            raise Absent(f"{system} was measured with {len(ran)} number{'s' * (len(ran) != 1)} of files")
+            raise NotAvailable(f"{system} was measured with {len(ran)} number{'s' * (len(ran) != 1)} of files")
         return [(settings_of(each).size, self.measures.value(quantity, each)) for each in ran]
 
-    def value(self, quantity: Quantity, system: str, part: str) -> Replicates:
+    def value(self, quantity: Metric, system: str, part: str) -> BootstrapEstimate:
         return positive(self.measures.value(quantity, self.of_part(system, part)))
 
 
-def ratio(evidence: LhbenchEvidence, quantity: Quantity, system: str, vs: str, part: str) -> Replicates:
+def ratio(claim_data: LakeClaimData, quantity: Metric, system: str, vs: str, part: str) -> BootstrapEstimate:
     """Return the quantity of one format divided by that of another, in one part."""
-    return evidence.value(quantity, system, part).ratio(evidence.value(quantity, vs, part))
+    return claim_data.value(quantity, system, part).ratio(claim_data.value(quantity, vs, part))
 
 
 @measure(OWN)
-def part_ratio(evidence: LhbenchEvidence, quantity: Quantity, system: str, vs: str, part: str) -> Measured:
+def part_ratio(claim_data: LakeClaimData, quantity: Metric, system: str, vs: str, part: str) -> Measured:
     """Return the quantity of one format divided by that of another, in one part."""
-    return ratio(evidence, quantity, system, vs, part), TIMES
+    return ratio(claim_data, quantity, system, vs, part), TIMES
 
 
 @measure(OWN)
-def part_spread(evidence: LhbenchEvidence, quantity: Quantity, systems: list[str], part: str) -> Measured:
+def part_spread(claim_data: LakeClaimData, quantity: Metric, systems: list[str], part: str) -> Measured:
     """Return the largest value of several formats divided by the smallest."""
-    return _spread([evidence.value(quantity, name, part) for name in systems]), TIMES
+    return _spread([claim_data.value(quantity, name, part) for name in systems]), TIMES
 
 
 @measure(OWN)
 def part_ratio_to_largest(
-    evidence: LhbenchEvidence, quantity: Quantity, system: str, vs: list[str], part: str
+    claim_data: LakeClaimData, quantity: Metric, system: str, vs: list[str], part: str
 ) -> Measured:
     """Return the quantity of one format divided by the largest of the others."""
-    others = extreme([evidence.value(quantity, name, part) for name in vs], largest=True)
-    return evidence.value(quantity, system, part).ratio(others), TIMES
+    others = extreme([claim_data.value(quantity, name, part) for name in vs], largest=True)
+    return claim_data.value(quantity, system, part).ratio(others), TIMES
 
 
 @measure(OWN)
 def part_ratio_to_smallest(
-    evidence: LhbenchEvidence, quantity: Quantity, system: str, vs: list[str], part: str
+    claim_data: LakeClaimData, quantity: Metric, system: str, vs: list[str], part: str
 ) -> Measured:
     """Return the quantity of one format divided by the smallest of the others."""
-    others = extreme([evidence.value(quantity, name, part) for name in vs], largest=False)
-    return evidence.value(quantity, system, part).ratio(others), TIMES
+    others = extreme([claim_data.value(quantity, name, part) for name in vs], largest=False)
+    return claim_data.value(quantity, system, part).ratio(others), TIMES
 
 
 @measure(OWN)
-def ratio_of_parts(evidence: LhbenchEvidence, quantity: Quantity, over: Quantity, system: str, vs: str) -> Measured:
+def ratio_of_parts(claim_data: LakeClaimData, quantity: Metric, over: Metric, system: str, vs: str) -> Measured:
     """Return the ratio of two formats in `quantity`, divided by their ratio in `over`, both in the part `refresh`."""
-    return ratio(evidence, quantity, system, vs, REFRESH).ratio(ratio(evidence, over, system, vs, REFRESH)), TIMES
+    return ratio(claim_data, quantity, system, vs, REFRESH).ratio(ratio(claim_data, over, system, vs, REFRESH)), TIMES
 
 
 @measure(OWN)
-def query_spread(evidence: LhbenchEvidence, systems: list[str]) -> Measured:
+def query_spread(claim_data: LakeClaimData, systems: list[str]) -> Measured:
     """Return the largest time divided by the smallest, for the query in which the formats differ most."""
-    return extreme([_spread(each) for each in _by_query(evidence, systems).values()], largest=True), TIMES
+    return extreme([_spread(each) for each in _by_query(claim_data, systems).values()], largest=True), TIMES
 
 
 @measure(OWN)
-def query_margin(evidence: LhbenchEvidence, query: str, system: str, vs: str) -> Measured:
+def query_margin(claim_data: LakeClaimData, query: str, system: str, vs: str) -> Measured:
     """Return the ratio of two formats in one query, divided by their ratio over all queries."""
-    margin = ratio(evidence, QUERYING[query], system, vs, LOAD).ratio(ratio(evidence, TOTAL, system, vs, LOAD))
+    margin = ratio(claim_data, QUERYING[query], system, vs, LOAD).ratio(ratio(claim_data, TOTAL, system, vs, LOAD))
     return margin, TIMES
 
 
 @measure(OWN)
-def query_share(evidence: LhbenchEvidence, query: str, system: str) -> Measured:
+def query_share(claim_data: LakeClaimData, query: str, system: str) -> Measured:
     """Return one query's share of the time of all queries, in percent."""
-    return evidence.value(QUERYING[query], system, LOAD).ratio(evidence.value(TOTAL, system, LOAD)).scaled(100), "%"
+    return claim_data.value(QUERYING[query], system, LOAD).ratio(claim_data.value(TOTAL, system, LOAD)).scaled(100), "%"
 
 
 @measure(OWN)
-def size_ratio(evidence: LhbenchEvidence, system: str, vs: str, updates: int) -> Measured:
+def size_ratio(claim_data: LakeClaimData, system: str, vs: str, updates: int) -> Measured:
     """Return the ratio of two formats' times to merge `updates` updates into the synthetic table."""
-    return ratio(evidence, merging(updates), system, vs, MERGE), TIMES
+    return ratio(claim_data, merging(updates), system, vs, MERGE), TIMES
 
 
 @measure(OWN)
-def size_slowdown(evidence: LhbenchEvidence, system: str, vs: str, updates: int) -> Measured:
+def size_slowdown(claim_data: LakeClaimData, system: str, vs: str, updates: int) -> Measured:
     """Return the ratio of two formats' query slowdowns after a merge of `updates` updates."""
-    return ratio(evidence, slowdown(updates), system, vs, MERGE), TIMES
+    return ratio(claim_data, slowdown(updates), system, vs, MERGE), TIMES
 
 
 @measure(OWN)
-def files_ratio(evidence: LhbenchEvidence, quantity: Quantity, system: str, vs: str, files: int) -> Measured:
+def files_ratio(claim_data: LakeClaimData, quantity: Metric, system: str, vs: str, files: int) -> Measured:
     """Return the quantity of one format divided by that of another, with `files` files."""
-    return evidence.at_files(quantity, system, files).ratio(evidence.at_files(quantity, vs, files)), TIMES
+    return claim_data.at_files(quantity, system, files).ratio(claim_data.at_files(quantity, vs, files)), TIMES
 
 
 @measure(OWN)
-def files_growth(evidence: LhbenchEvidence, quantity: Quantity, system: str) -> Measured:
+def files_growth(claim_data: LakeClaimData, quantity: Metric, system: str) -> Measured:
     """Return the growth of a selective query per thousand files, in ms: the median slope between numbers of files."""
-    return _growth(evidence, quantity, system), "ms"
+    return _growth(claim_data, quantity, system), "ms"
 
 
 @measure(OWN)
-def files_growth_ratio(evidence: LhbenchEvidence, quantity: Quantity, system: str, vs: str) -> Measured:
-    """Return `files_growth` of one format divided by that of `vs`; Absent if `vs` may not grow with its files."""
-    own, other = (_growth(evidence, quantity, name) for name in (system, vs))
+def files_growth_ratio(claim_data: LakeClaimData, quantity: Metric, system: str, vs: str) -> Measured:
+    """Return `files_growth` of one format divided by that of `vs`; NotAvailable if `vs` may not grow with its files."""
+    own, other = (_growth(claim_data, quantity, name) for name in (system, vs))
     draws = [np.full(REPLICATES, each.centre) if each.draws is None else each.draws for each in (own, other)]
     if other.centre <= 0 or bool((draws[1] <= 0).any()):
-        raise Absent(f"{vs} may not grow with its files at all")
+        raise NotAvailable(f"{vs} may not grow with its files at all")
     is_known = own.draws is None and other.draws is None
     ratio = None if is_known else draws[0] / draws[1]
-    return Replicates(own.centre / other.centre, ratio, own.n + other.n, min(own.runs, other.runs), log=False), TIMES
+    return BootstrapEstimate(
+        own.centre / other.centre, ratio, own.n + other.n, min(own.runs, other.runs), log=False
+    ), TIMES
 
 
 @measure(OWN)
-def files_share(evidence: LhbenchEvidence, quantity: Quantity, over: Quantity, system: str) -> Measured:
+def files_share(claim_data: LakeClaimData, quantity: Metric, over: Metric, system: str) -> Measured:
     """Return one quantity's share of another, in percent, at the largest measured number of files."""
-    files = int(evidence.along_files(quantity, system)[-1][0])
-    return evidence.at_files(quantity, system, files).ratio(evidence.at_files(over, system, files)).scaled(100), "%"
+    files = int(claim_data.along_files(quantity, system)[-1][0])
+    return claim_data.at_files(quantity, system, files).ratio(claim_data.at_files(over, system, files)).scaled(100), "%"
 
 
 @measure(OWN)
 def printed_ratio(
-    _evidence: LhbenchEvidence, figure: int, panel: str, line: str, beside: str, x: int | None = None
+    _evidence: LakeClaimData, figure: int, panel: str, line: str, beside: str, x: int | None = None
 ) -> Measured:
     """Return the ratio of two numbers of one figure of the paper."""
     return printed(figure, panel, line, x).ratio(printed(figure, panel, beside, x)), TIMES
 
 
 @measure(OWN)
-def printed_change(
-    _evidence: LhbenchEvidence, figure: int, panel: str, against: str, line: str, beside: str
-) -> Measured:
+def printed_change(_evidence: LakeClaimData, figure: int, panel: str, against: str, line: str, beside: str) -> Measured:
     """Return the ratio of two lines in one panel of a figure, divided by their ratio in another panel."""
     ratios = [printed(figure, each, line).ratio(printed(figure, each, beside)) for each in (panel, against)]
     return ratios[0].ratio(ratios[1]), TIMES
 
 
 @measure(OWN)
-def printed_share(_evidence: LhbenchEvidence, panel: str, line: str) -> Measured:
+def printed_share(_evidence: LakeClaimData, panel: str, line: str) -> Measured:
     """Return a query's share of the time of all queries in the paper's figure 1, in percent."""
     return printed(1, panel, line).ratio(printed(1, "total", line)).scaled(100), "%"
 
 
 @measure(OWN)
-def axis_error(_evidence: LhbenchEvidence, factor: float) -> Measured:
+def axis_error(_evidence: LakeClaimData, factor: float) -> Measured:
     """Return the largest error of the fit to figure 3's times, in percent, with its labels divided by `factor`."""
     worst = 100 * reading(factor).worst
-    return Replicates(worst, np.full(REPLICATES, worst), 4, log=False), "%"
+    return BootstrapEstimate(worst, np.full(REPLICATES, worst), 4, log=False), "%"
 
 
 @measure(OWN)
-def not_here(_evidence: LhbenchEvidence, reason: str) -> Measured:
-    """Raise Absent with `reason`, for a claim that cannot be measured here."""
-    raise Absent(reason)
+def not_here(_evidence: LakeClaimData, reason: str) -> Measured:
+    """Raise NotAvailable with `reason`, for a claim that cannot be measured here."""
+    raise NotAvailable(reason)
 
 
-def _spread(parts: Sequence[Replicates]) -> Replicates:
+def _spread(parts: Sequence[BootstrapEstimate]) -> BootstrapEstimate:
     return extreme([a.ratio(b) for a in parts for b in parts if a is not b], largest=True)
 
 
-def _growth(evidence: LhbenchEvidence, quantity: Quantity, system: str) -> Replicates:
+def _growth(claim_data: LakeClaimData, quantity: Metric, system: str) -> BootstrapEstimate:
     """Return the Theil-Sen slope of the mean of the selective queries, in milliseconds per thousand files."""
-    points = evidence.along_files(quantity, system)
+    points = claim_data.along_files(quantity, system)
     parts = [part.linear().scaled(1_000 / len(SELECTIVE)) for _, part in points]
     files = np.array([number / 1_000 for number, _ in points])
     first, second = np.triu_indices(len(points), 1)
@@ -208,14 +211,14 @@ def _growth(evidence: LhbenchEvidence, quantity: Quantity, system: str) -> Repli
         rows = np.stack([np.full(REPLICATES, part.centre) if part.draws is None else part.draws for part in parts])
         draws = np.median((rows[second] - rows[first]) / (files[second] - files[first])[:, None], axis=0)
     runs, degrees = min(part.runs for part in parts), min(part.degrees for part in parts)
-    return Replicates(slope, draws, sum(part.n for part in parts), runs, degrees, log=False)
+    return BootstrapEstimate(slope, draws, sum(part.n for part in parts), runs, degrees, log=False)
 
 
-def _by_query(evidence: LhbenchEvidence, systems: list[str]) -> dict[str, list[Replicates]]:
+def _by_query(claim_data: LakeClaimData, systems: list[str]) -> dict[str, list[BootstrapEstimate]]:
     """Return the time of each query in each format, for the queries that ran in all of them."""
-    asked = [subjects(run, BEFORE) for name in systems for run in evidence.of_part(name, LOAD).runs]
+    asked = [subjects(run, BEFORE) for name in systems for run in claim_data.of_part(name, LOAD).runs]
     common = [name for name in asked[0] if all(name in each for each in asked)]
-    return {name: [evidence.value(QUERYING[name], system, LOAD) for system in systems] for name in common}
+    return {name: [claim_data.value(QUERYING[name], system, LOAD) for system in systems] for name in common}
 
 
 MEASURES = GENERAL | OWN

@@ -10,11 +10,11 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 
-from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.formatting import attempt
+from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import attempt
 from tidemark.results.figures import plots, style
-from tidemark.results.figures.studio import Drawn, Sketch, Studio
+from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.runs.runset import Series
 from tidemark.studies.lhbench import published
 from tidemark.studies.lhbench.metrics import (
@@ -60,28 +60,30 @@ PALE = 0.45  # opacity of execution, stacked on startup in the same colour
 THEIRS = (published.DELTA, published.ICEBERG)
 
 
-def sketches() -> Iterator[Sketch]:
-    yield Sketch("lhb-load-and-queries", ONE, partial(stages, part=LOAD, title=ONE, asked=OF_LOAD))
-    yield Sketch("lhb-second-engine", SECOND, partial(stages, part=LOAD, title=SECOND, asked=(TOTAL, LOADED_TABLES)))
-    yield Sketch("lhb-refresh", TWO, partial(stages, part=REFRESH, title=TWO, asked=OF_REFRESH))
-    yield Sketch("lhb-merges", THREE, merges)
-    yield Sketch("lhb-files", FILES_TITLE, files)
-    yield Sketch("lhb-axis", AXIS, axis)
+def figure_specs() -> Iterator[FigureSpec]:
+    yield FigureSpec("lhb-load-and-queries", ONE, partial(stages, part=LOAD, title=ONE, asked=OF_LOAD))
+    yield FigureSpec(
+        "lhb-second-engine", SECOND, partial(stages, part=LOAD, title=SECOND, asked=(TOTAL, LOADED_TABLES))
+    )
+    yield FigureSpec("lhb-refresh", TWO, partial(stages, part=REFRESH, title=TWO, asked=OF_REFRESH))
+    yield FigureSpec("lhb-merges", THREE, merges)
+    yield FigureSpec("lhb-files", FILES_TITLE, files)
+    yield FigureSpec("lhb-axis", AXIS, axis)
 
 
-def stages(studio: Studio, part: str, title: str, asked: Sequence[Quantity]) -> Drawn:
+def stages(context: FigureContext, part: str, title: str, asked: Sequence[Metric]) -> DrawnFigure:
     """Draw a panel per quantity with a row per system: a dot with its interval, on an axis from zero."""
-    planned = largest(in_part(studio.run_set, part))
+    planned = largest(in_part(context.run_set, part))
     series = [each for each in planned if each.runs]
     runs = all_runs(series)
     if not runs:
-        raise Absent(planned[0].missing() if planned else f"the part '{part}' was not measured")
+        raise NotAvailable(planned[0].missing() if planned else f"the part '{part}' was not measured")
     every = [
-        (what, [attempt(what.unit, partial(studio.measures.value, what, each)) for each in series]) for what in asked
+        (what, [attempt(what.unit, partial(context.measures.value, what, each)) for each in series]) for what in asked
     ]
     shown = [(what, cells) for what, cells in every if any(isinstance(each, Estimate) for each in cells)]
     if not shown:
-        raise Absent("no run has its times")
+        raise NotAvailable("no run has its times")
     across = min(len(shown), 3)
     grid = sns.FacetGrid(pd.DataFrame({"what": [what.name for what, _ in shown]}), col="what", col_wrap=across,
                          sharex=False, height=1)  # fmt: skip
@@ -92,7 +94,7 @@ def stages(studio: Studio, part: str, title: str, asked: Sequence[Quantity]) -> 
             row for line, (each, cell) in enumerate(zip(series, cells, strict=True)) if isinstance(cell, Estimate)
             for row in plots.rows_of(cell, system=each.title, row=line)
         ]  # fmt: skip
-        plots.lines(axes, rows, "value", "row", studio.look, orient="y", joined=False)
+        plots.lines(axes, rows, "value", "row", context.look, orient="y", joined=False)
         plots.titles(axes, [each.title for each in series])
         axes.tick_params(axis="y", labelleft=not place % across)
         axes.set_title("")
@@ -101,17 +103,17 @@ def stages(studio: Studio, part: str, title: str, asked: Sequence[Quantity]) -> 
     without = [each.title for each in planned if not each.runs]
     notes = [
         "Dots with 95 % intervals where there are repeats; scales differ and start at zero.",
-        studio.run_set.coverage,
+        context.run_set.coverage,
     ]
     notes += [f"Not measured: {', '.join(without)}."] if without else []
-    return studio.finish(made, title, notes, runs)
+    return context.finish(made, title, notes, runs)
 
 
-def merges(studio: Studio) -> Drawn:
+def merges(context: FigureContext) -> DrawnFigure:
     """Draw merge time (left) and the slowdown of queries after it (right) against updates per file (log scale)."""
-    series = [each for each in in_part(studio.run_set, MERGE) if each.runs]
+    series = [each for each in in_part(context.run_set, MERGE) if each.runs]
     if not series:
-        raise Absent(f"the part '{MERGE}' was not measured")
+        raise NotAvailable(f"the part '{MERGE}' was not measured")
     made = style.frame(style.PAGE, 2.2)
     panels = made.pair(0.55, 0.6, 1.5)
     runs = all_runs(series)
@@ -119,11 +121,11 @@ def merges(studio: Studio) -> Drawn:
         points = []
         for each in series:
             for size in sorted(int(size) for size, _ in each.runs[0].record(LakeRecord).data.sets):
-                cell = attempt("", partial(studio.measures.value, how(size), each))
+                cell = attempt("", partial(context.measures.value, how(size), each))
                 if isinstance(cell, Estimate):
                     points += plots.rows_of(cell, system=each.title, share=size / MergeSettings.of(each).files)
         if points:
-            plots.lines(axes, points, "share", "value", studio.look, legend=axes is panels[1])
+            plots.lines(axes, points, "share", "value", context.look, legend=axes is panels[1])
             plots.log_axis(axes)
         axes.set_ylim(bottom=0)
         axes.grid()
@@ -131,11 +133,14 @@ def merges(studio: Studio) -> Drawn:
         axes.set_ylabel(what)
     if panels[1].legend_:
         plots.legend_beside(panels[1])
-    notes = ["As many new rows as updates; each size on a fresh table. Lines: 95 % intervals.", studio.run_set.coverage]
-    return studio.finish(made, THREE, notes, runs)
+    notes = [
+        "As many new rows as updates; each size on a fresh table. Lines: 95 % intervals.",
+        context.run_set.coverage,
+    ]
+    return context.finish(made, THREE, notes, runs)
 
 
-def axis(studio: Studio) -> Drawn:
+def axis(context: FigureContext) -> DrawnFigure:
     """Draw the paper's copy-on-write times by the share of files touched, for labels as printed and a hundredth."""
     made = style.frame(style.COLUMN, 2.1)
     axes = made.axes(0.6, 0.15)
@@ -157,24 +162,24 @@ def axis(studio: Studio) -> Drawn:
         f"uniformly drawn updates touch. The line, {told.fixed_s:.0f} s + {told.whole_s:.0f} s x share, is fitted to "
         "the filled points."
     ]
-    return studio.finish(made, AXIS, notes, ())
+    return context.finish(made, AXIS, notes, ())
 
 
-def files(studio: Studio) -> Drawn:
+def files(context: FigureContext) -> DrawnFigure:
     """Draw a panel per query, measured above and the paper's below: startup in full colour, execution on top of it."""
-    series = [each for each in in_part(studio.run_set, FILES) if each.runs]
+    series = [each for each in in_part(context.run_set, FILES) if each.runs]
     if not series:
-        raise Absent(f"the part '{FILES}' was not measured")
+        raise NotAvailable(f"the part '{FILES}' was not measured")
     made = style.frame(style.PAGE, 2 * TALL + BELOW + HEAD)
     wide = (style.PAGE - SIDE - 2 * GAP) / 3
-    colours = {each.system: studio.colour(each) for each in series}
+    colours = {each.system: context.colour(each) for each in series}
     titles = {each.system: each.title for each in series}
     like = {published.DELTA: "delta-on-spark", published.ICEBERG: "iceberg-on-spark"}
     for place, query in enumerate(SELECTIVE):
         left = SIDE + place * (wide + GAP)
         right = style.PAGE - left - wide
         ours, theirs = made.axes(left, right, TALL + BELOW, TALL), made.axes(left, right, 0, TALL)
-        _groups(ours, _measured(studio, series, query), colours)
+        _groups(ours, _measured(context, series, query), colours)
         shades = {name: colours.get(system, style.INK) for name, system in like.items()}
         _groups(theirs, _printed(query), shades)
         ours.set_title(f"filter: {query}", fontsize=style.SMALL)
@@ -188,19 +193,19 @@ def files(studio: Studio) -> Drawn:
     notes = [
         "Full colour: from submitting a query to the start of its first job; pale: the rest. The paper's execution was "
         "read off at 200,000 files alone, of files of 10 MB on an object store. Scales differ; lines: 95 % intervals.",
-        studio.run_set.coverage,
+        context.run_set.coverage,
     ]
-    return studio.finish(made, FILES_TITLE, notes, all_runs(series))
+    return context.finish(made, FILES_TITLE, notes, all_runs(series))
 
 
 type Bars = Mapping[int, Mapping[str, tuple[Estimate | None, float]]]  # by files and system: startup and total, in ms
 
 
-def _measured(studio: Studio, series: Sequence[Series], query: str) -> Bars:
+def _measured(context: FigureContext, series: Sequence[Series], query: str) -> Bars:
     startup, _, whole, _ = OF_FILES[query]
     bars: dict[int, dict[str, tuple[Estimate | None, float]]] = {}
     for each in series:
-        told = [attempt("s", partial(studio.measures.value, what, each)) for what in (startup, whole)]
+        told = [attempt("s", partial(context.measures.value, what, each)) for what in (startup, whole)]
         if isinstance(told[1], Estimate):
             first = told[0] if isinstance(told[0], Estimate) else None
             bars.setdefault(int(settings_of(each).size), {})[each.system] = (_ms(first), 1_000 * told[1].value)

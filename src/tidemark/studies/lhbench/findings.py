@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from tidemark.analysis.prose import SentenceWriter, or_why
-from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.words import estimate_text, listed, number
+from tidemark.analysis.formatting import estimate_text, listed, number
+from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.text_blocks import SentenceWriter, or_why
 from tidemark.runs.runset import Series
 from tidemark.studies.lhbench import published
 from tidemark.studies.lhbench.metrics import (
@@ -42,21 +42,21 @@ class Writer(SentenceWriter):
         return {f"lhbench-{name}": or_why(write) for name, write in parts.items()}
 
     def _series(self, part: str) -> list[Series]:
-        """Return each system's series with the largest scale that has runs; Absent if there is none."""
+        """Return each system's series with the largest scale that has runs; NotAvailable if there is none."""
         chosen = largest(each for each in in_part(self.run_set, part) if each.runs)
         if not chosen:
-            raise Absent(f"the part '{part}' was not measured")
+            raise NotAvailable(f"the part '{part}' was not measured")
         return chosen
 
-    def _values(self, quantity: Quantity, part: str) -> str:
-        """Return each system's value of `quantity` in words, smallest first; Absent if no system has one."""
+    def _values(self, quantity: Metric, part: str) -> str:
+        """Return each system's value of `quantity` in words, smallest first; NotAvailable if no system has one."""
         values = []
         for each in self._series(part):
-            with suppress(Absent):
+            with suppress(NotAvailable):
                 estimate = self.measures.value(quantity, each).estimate(quantity.unit)
                 values.append((estimate.value, f"{estimate_text(estimate)} ({each.title})"))
         if not values:
-            raise Absent("no system has it")
+            raise NotAvailable("no system has it")
         return listed([words for _, words in sorted(values)])
 
     def loads(self) -> str:
@@ -71,9 +71,9 @@ class Writer(SentenceWriter):
         for each in self._series(LOAD):
             try:
                 self.measures.value(LOADED_TABLES, each)
-            except Absent as absent:
+            except NotAvailable as absent:
                 without.append(f"{each.title}: {absent}")
-            with suppress(Absent):
+            with suppress(NotAvailable):
                 loaded, asked = (
                     estimate_text(self.measures.value(what, each).estimate("s"))
                     for what in (LOADED, total_by(DUCKLAKE, BEFORE))
@@ -98,7 +98,7 @@ class Writer(SentenceWriter):
         """Report whether all tables and answers are correct."""
         runs = all_runs(self.run_set.select())
         if not runs:
-            raise Absent("nothing was measured")
+            raise NotAvailable("nothing was measured")
         told = [(run, run.record(LakeRecord)) for run in runs]
         tables = sum(len(phase) for _, record in told for _, phase in record.tables)
         answers = sum(len(phase) for _, record in told for _, phase in record.answers)

@@ -1,7 +1,7 @@
 """Metrics of the study: times of loads, queries, merges and compaction, and sizes of tables.
 
-A run with a wrong table or a wrong answer has no metrics: they are Absent. So has a second engine without a correct
-answer.
+A run with a wrong table or a wrong answer has no metrics: they are NotAvailable. So has a second engine without a
+correct answer.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.analysis.quantities import LOWER, Absent, Quantities, Quantity
-from tidemark.analysis.statistics import Replicates, known
+from tidemark.analysis.metrics import LOWER, Metric, MetricSet, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, known
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.lhbench.record import NOT_TOLD, LakeRecord, Second, Way
@@ -45,19 +45,19 @@ SIZES = (4, 35, 350, 3_500, 35_000, 200_000, 350_000, 7_000_000)
 
 def sound(run: Run) -> Run:
     if not run.manifest.oracle.verdict:
-        raise Absent(NOT_COMPARABLE)
+        raise NotAvailable(NOT_COMPARABLE)
     return run
 
 
 def _chosen(run: Run, kind: str, phase: str | None = None, subject: str | None = None) -> NDArray[np.bool_]:
-    """Return a mask of the steps of a kind, and of a phase and subject if given; Absent if there are none."""
+    """Return a mask of the steps of a kind, and of a phase and subject if given; NotAvailable if there are none."""
     mask = sound(run).words("kind") == kind
     if phase is not None:
         mask &= run.words("phase") == phase
     if subject is not None:
         mask &= run.words("subject") == subject
     if not mask.any():
-        raise Absent(f"its windows have no {kind}" + (f" in the phase '{phase}'" if phase else ""))
+        raise NotAvailable(f"its windows have no {kind}" + (f" in the phase '{phase}'" if phase else ""))
     result: NDArray[np.bool_] = mask
     return result
 
@@ -68,31 +68,31 @@ def subjects(run: Run, phase: str) -> list[str]:
 
 
 def query_s(run: Run, phase: str, subject: str, column: str = "elapsed_ns", first: int = 1) -> float:
-    """Return the median of one query in seconds, over the iterations from `first` on; Absent if it failed."""
+    """Return the median of one query in seconds, over the iterations from `first` on; NotAvailable if it failed."""
     mask = _chosen(run, QUERY, phase, subject)
     failed = [str(each) for each in run.words("error")[mask] if each]
     if failed:
-        raise Absent(f"{subject} failed: {failed[0]}")
+        raise NotAvailable(f"{subject} failed: {failed[0]}")
     mask &= run.column("iteration") >= first
     values = run.column(column)[mask]
     if not len(values):
-        raise Absent(f"{subject} was asked once")
+        raise NotAvailable(f"{subject} was asked once")
     if (values == NOT_TOLD).any():
-        raise Absent(NO_JOB if column == "startup_ns" else "the engine does not tell")
+        raise NotAvailable(NO_JOB if column == "startup_ns" else "the engine does not tell")
     return float(np.median(values)) * SECONDS
 
 
-def _load(run: Run, column: str = "elapsed_ns") -> Replicates:
+def _load(run: Run, column: str = "elapsed_ns") -> BootstrapEstimate:
     values = run.column(column)[_chosen(run, LOAD, LOAD)]
     if (values == NOT_TOLD).any():
-        raise Absent("the user's own cluster: its processor time is not visible here")
+        raise NotAvailable("the user's own cluster: its processor time is not visible here")
     return known(float(values.sum()) * SECONDS)
 
 
 def _total(
     run: Run, phase: str = BEFORE, asked: Sequence[str] = (), column: str = "elapsed_ns", first: int = 1
-) -> Replicates:
-    """Return the sum of the medians of queries (all, if none is named); Absent if one of them failed."""
+) -> BootstrapEstimate:
+    """Return the sum of the medians of queries (all, if none is named); NotAvailable if one of them failed."""
     return known(sum(query_s(run, phase, each, column, first) for each in asked or subjects(run, phase)))
 
 
@@ -101,29 +101,29 @@ def startup_s(run: Run, phase: str, subject: str, first: int = 1) -> float:
     return max(query_s(run, phase, subject, "startup_ns", first), CLOCK_S / 2)
 
 
-def _startup(run: Run, phase: str, asked: Sequence[str] = (), first: int = 1) -> Replicates:
+def _startup(run: Run, phase: str, asked: Sequence[str] = (), first: int = 1) -> BootstrapEstimate:
     return known(sum(startup_s(run, phase, each, first) for each in asked or subjects(run, phase)))
 
 
-def _execution(run: Run, phase: str, asked: Sequence[str] = (), first: int = 1) -> Replicates:
+def _execution(run: Run, phase: str, asked: Sequence[str] = (), first: int = 1) -> BootstrapEstimate:
     """Return the total time of the queries minus their startup."""
     names = asked or subjects(run, phase)
     left = [query_s(run, phase, each, first=first) - startup_s(run, phase, each, first) for each in names]
     return known(max(sum(left), CLOCK_S / 2))
 
 
-def _first(run: Run, asked: Sequence[str]) -> Replicates:
+def _first(run: Run, asked: Sequence[str]) -> BootstrapEstimate:
     """Return the time of the first iteration, excluded from all medians: it reads metadata and compiles code for it."""
     masks = [_chosen(run, QUERY, QUERIED, each) & (run.column("iteration") == 1) for each in asked]
     return known(float(sum(run.column("elapsed_ns")[mask].sum() for mask in masks)) * SECONDS)
 
 
-def _scanned(run: Run, column: str, subject: str | None = None, factor: float = 1.0) -> Replicates:
+def _scanned(run: Run, column: str, subject: str | None = None, factor: float = 1.0) -> BootstrapEstimate:
     """Return the sum of `column` over table-reading stages of each query's first iteration, while the files are new."""
     mask = _chosen(run, QUERY, BEFORE, subject) & (run.column("iteration") == 1)
     total = float(run.column(column)[mask].sum()) * factor
     if not total:
-        raise Absent("the engine tells of no table that was read")
+        raise NotAvailable("the engine tells of no table that was read")
     return known(total)
 
 
@@ -135,44 +135,47 @@ def _is_refreshed(run: Run) -> bool:
 def merges_s(run: Run) -> list[float]:
     """Return the seconds of each refresh, summed over its tables, in the order of refreshes.
 
-    Raise Absent if the merges are of several sizes, each into a separate table.
+    Raise NotAvailable if the merges are of several sizes, each into a separate table.
     """
     mask = _chosen(run, MERGE)
     if not _is_refreshed(run):
-        raise Absent("its merges are no refreshes of one table")
+        raise NotAvailable("its merges are no refreshes of one table")
     numbers, times = run.column("iteration")[mask], run.column("elapsed_ns")[mask]
     return [float(times[numbers == number].sum()) * SECONDS for number in np.unique(numbers)]
 
 
-def _merge(run: Run) -> Replicates:
+def _merge(run: Run) -> BootstrapEstimate:
     return known(float(np.median(merges_s(run))))
 
 
-def _compact(run: Run) -> Replicates:
+def _compact(run: Run) -> BootstrapEstimate:
     return known(float(run.column("elapsed_ns")[_chosen(run, COMPACT)].sum()) * SECONDS)
 
 
-def merge_s(run: Run, size: int) -> Replicates:
-    """Return the time to merge `size` updates and as many inserts into the synthetic table; Absent for refreshes."""
+def merge_s(run: Run, size: int) -> BootstrapEstimate:
+    """Return the time to merge `size` updates and as many inserts into the synthetic table.
+
+    Raise NotAvailable for refreshes.
+    """
     if _is_refreshed(run):
-        raise Absent("its merges are refreshes")
+        raise NotAvailable("its merges are refreshes")
     return known(float(run.column("elapsed_ns")[_chosen(run, MERGE, f"{MERGE} {size}")].sum()) * SECONDS)
 
 
-def slowdown_of(run: Run, size: int) -> Replicates:
+def slowdown_of(run: Run, size: int) -> BootstrapEstimate:
     """Return the time of the three queries after that merge, divided by their time before it."""
     return _total(run, f"{AFTER} {size}").ratio(_total(run, f"{BEFORE} {size}"))
 
 
-def _weight(run: Run, what: str, phase: str) -> Replicates:
+def _weight(run: Run, what: str, phase: str) -> BootstrapEstimate:
     """Return the size of all tables judged after a phase, data and metadata; `what` is bytes or files."""
     tables = sound(run).record(LakeRecord).sizes.get(phase)
     if not tables:
-        raise Absent(f"no table was weighed after the phase '{phase}'")
+        raise NotAvailable(f"no table was weighed after the phase '{phase}'")
     return known(float(sum(getattr(each, what) for each in tables.values())))
 
 
-def _growth(run: Run) -> Replicates:
+def _growth(run: Run) -> BootstrapEstimate:
     """Return the bytes of the merged tables after all refreshes, divided by their bytes when loaded."""
     phases = sound(run).record(LakeRecord).sizes
     after = phases[f"{MERGE} {len(merges_s(run))}"]
@@ -181,10 +184,10 @@ def _growth(run: Run) -> Replicates:
 
 
 def ways_of(run: Run, phase: str) -> dict[str, Way]:
-    """Return the second engine's results after a phase, by way of reading the tables; Absent if no query ran."""
+    """Return the second engine's results after a phase, by way of reading the tables; NotAvailable if no query ran."""
     found = dict(sound(run).record(LakeRecord).second).get(phase, Second(reason=NOT_ASKED))
     if found.ways is None:
-        raise Absent(found.reason)
+        raise NotAvailable(found.reason)
     return dict(found.ways)
 
 
@@ -193,44 +196,44 @@ def _by_way(run: Run, phase: str, way: str | None) -> Way:
     ways = ways_of(run, phase)
     chosen = next((each for each in ways if each != DUCKLAKE), DUCKLAKE) if way is None else way
     if chosen not in ways:
-        raise Absent(NOT_ASKED)
+        raise NotAvailable(NOT_ASKED)
     return ways[chosen]
 
 
-def second_s(run: Run, phase: str, way: str | None, asked: Sequence[str] = ()) -> Replicates:
+def second_s(run: Run, phase: str, way: str | None, asked: Sequence[str] = ()) -> BootstrapEstimate:
     """Return the sum of the medians of queries (all, if none is named) over the second engine's passes, in seconds."""
     queries = dict(_by_way(run, phase, way).queries)
     total = 0.0
     for name in asked or queries:
         if name not in queries:
-            raise Absent(f"{name} was not asked")
+            raise NotAvailable(f"{name} was not asked")
         if queries[name].words:
-            raise Absent(f"{name}: {queries[name].words}")
+            raise NotAvailable(f"{name}: {queries[name].words}")
         total += float(np.median(queries[name].ns)) * SECONDS
     return known(total)
 
 
-def _second_load(run: Run) -> Replicates:
+def _second_load(run: Run) -> BootstrapEstimate:
     loads = dict(_by_way(run, BEFORE, DUCKLAKE).load_ns)
     if not loads:
-        raise Absent("nothing was loaded")
+        raise NotAvailable("nothing was loaded")
     return known(sum(loads.values()) * SECONDS)
 
 
-def _seconds(name: str, title: str, how: Callable[[Run], Replicates], subject: str) -> Quantity:
-    return Quantity(name, "s", title, how, LOWER, name.replace(" ", "_"), subject, ("slower", "faster"))
+def _seconds(name: str, title: str, how: Callable[[Run], BootstrapEstimate], subject: str) -> Metric:
+    return Metric(name, "s", title, how, LOWER, name.replace(" ", "_"), subject, ("slower", "faster"))
 
 
-def merging(size: int) -> Quantity:
+def merging(size: int) -> Metric:
     return _seconds(f"merge of {size}", f"Merge of {size:,} updates", partial(merge_s, size=size), "Merges")
 
 
-def slowdown(size: int) -> Quantity:
+def slowdown(size: int) -> Metric:
     title = f"Queries after over before {size:,} updates"
-    return Quantity(f"slowdown of {size}", "x", title, partial(slowdown_of, size=size), LOWER)
+    return Metric(f"slowdown of {size}", "x", title, partial(slowdown_of, size=size), LOWER)
 
 
-def querying(phase: str, query: str) -> Quantity:
+def querying(phase: str, query: str) -> Metric:
     """Return the quantity of one query in a phase."""
     return _seconds(f"{query}, {phase}", query, partial(_total, phase=phase, asked=(query,)), "Queries")
 
@@ -253,19 +256,19 @@ COMPACTING = _seconds("compaction", "Compaction", _compact, "Compactions")
 STARTUP = _seconds("startup", "Startup of queries", partial(_startup, phase=BEFORE), "Startups")
 EXECUTION = _seconds("execution", "Execution of queries", partial(_execution, phase=BEFORE), "Queries")
 SCAN_TIME = _seconds("scans", "Reading tables, all tasks", partial(_scanned, column="scan_ns", factor=SECONDS), "Scans")
-SCANNED = Quantity("scanned", "B", "Bytes read by queries", partial(_scanned, column="scan_bytes"), LOWER)
+SCANNED = Metric("scanned", "B", "Bytes read by queries", partial(_scanned, column="scan_bytes"), LOWER)
 SCANS_OF = {  # query 90, which the paper examines: time of its scans, and bytes read
     "scan_ns": _seconds(
         "scans of q90", "Reading tables in query 90",
         partial(_scanned, column="scan_ns", subject="q90", factor=SECONDS), "Scans",
     ),
-    "scan_bytes": Quantity(
+    "scan_bytes": Metric(
         "scanned by q90", "B", "Bytes read by query 90", partial(_scanned, column="scan_bytes", subject="q90"), LOWER
     ),
 }  # fmt: skip
 
 
-def _of_files(name: str, asked: Sequence[str], title: str) -> tuple[Quantity, Quantity, Quantity, Quantity]:
+def _of_files(name: str, asked: Sequence[str], title: str) -> tuple[Metric, Metric, Metric, Metric]:
     """Return the quantities of queries on many files: startup, execution, their total, and the first iteration's."""
     told: dict[str, Any] = {"phase": QUERIED, "asked": asked, "first": AGAIN}
     return (
@@ -283,25 +286,25 @@ OF_FILES = {
 OF_SELECTIVE = _of_files("selective", SELECTIVE, "the three selective queries together")
 
 
-def query_by(way: str, phase: str, query: str) -> Quantity:
+def query_by(way: str, phase: str, query: str) -> Metric:
     how = partial(second_s, phase=phase, way=way, asked=(query,))
-    return Quantity(f"{query} by DuckDB, {way}, {phase}", "s", query, how, LOWER)
+    return Metric(f"{query} by DuckDB, {way}, {phase}", "s", query, how, LOWER)
 
 
-def total_by(way: str | None, phase: str) -> Quantity:
+def total_by(way: str | None, phase: str) -> Metric:
     """Return the quantity of all queries, the sum of their medians; `way` None: on the first engine's own tables."""
     name = f"queries by DuckDB, {way or 'its own way'}, {phase}"
-    return Quantity(name, "s", "Queries by DuckDB", partial(second_s, phase=phase, way=way), LOWER)
+    return Metric(name, "s", "Queries by DuckDB", partial(second_s, phase=phase, way=way), LOWER)
 
 
-LOADED = Quantity("load of DuckLake", "s", "Load of DuckLake", _second_load, LOWER)
+LOADED = Metric("load of DuckLake", "s", "Load of DuckLake", _second_load, LOWER)
 LOADED_TABLES, MERGED_TABLES = total_by(None, BEFORE), total_by(None, AFTER)
-BYTES = Quantity("bytes", "B", "Bytes loaded", partial(_weight, what="bytes", phase=LOAD), LOWER)
-FILE_COUNT = Quantity("files", "files", "Files loaded", partial(_weight, what="files", phase=LOAD), LOWER)
-GROWTH = Quantity("growth", "x", "Bytes after merges over before", _growth, LOWER)
+BYTES = Metric("bytes", "B", "Bytes loaded", partial(_weight, what="bytes", phase=LOAD), LOWER)
+FILE_COUNT = Metric("files", "files", "Files loaded", partial(_weight, what="files", phase=LOAD), LOWER)
+GROWTH = Metric("growth", "x", "Bytes after merges over before", _growth, LOWER)
 
 
-def _all() -> Iterator[Quantity]:
+def _all() -> Iterator[Metric]:
     yield from (LOADING, LOADING_CPU, TOTAL, LATER, PLANNING, QUERIES_AFTER, QUERIES_COMPACTED, MERGING, COMPACTING)
     yield from (BYTES, FILE_COUNT, GROWTH, *QUERYING.values())
     yield from (STARTUP, EXECUTION, SCAN_TIME, SCANNED, *SCANS_OF.values(), *OF_SELECTIVE)
@@ -312,7 +315,7 @@ def _all() -> Iterator[Quantity]:
         yield slowdown(size)
 
 
-QUANTITIES = Quantities(
+QUANTITIES = MetricSet(
     all=tuple(_all()),
     headline=(LOADING, TOTAL, MERGING),
     code=("studies/lhbench/metrics.py", "studies/lhbench/record.py", "studies/lhbench/script.py"),

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from tidemark.analysis.quantities import Quantity
-from tidemark.analysis.statistics import Replicates
-from tidemark.analysis.words import Cell, Missing, attempt
-from tidemark.results.tables.table import Column, Table, Workshop
+from tidemark.analysis.formatting import Cell, MissingCell, attempt
+from tidemark.analysis.metrics import Metric
+from tidemark.analysis.statistics import BootstrapEstimate
+from tidemark.results.tables.table import Column, Table, TableBuilder
 from tidemark.studies.lhbench import published
-from tidemark.studies.lhbench.claims import LhbenchEvidence, ratio
+from tidemark.studies.lhbench.claims import LakeClaimData, ratio
 from tidemark.studies.lhbench.metrics import LOADING, MERGING, QUERIES_AFTER, QUERYING, TOTAL
 from tidemark.studies.lhbench.published import printed, reading
 from tidemark.studies.lhbench.settings import LOAD, REFRESH
 
 DELTA = "delta-on-spark-cow"  # copies files on merge, as the paper's Delta did
 # PANELS: panels of figures 1 and 2, the measured quantity, its part. IN_PLACE: Tidemark's system for each of theirs.
-PANELS: tuple[tuple[int, str, Quantity, str], ...] = (
+PANELS: tuple[tuple[int, str, Metric, str], ...] = (
     (1, "load", LOADING, LOAD),
     (1, "total", TOTAL, LOAD),
     (1, "q9", QUERYING["q9"], LOAD),
@@ -51,22 +51,22 @@ AS_THEN = {
 NO_HUDI = "Hudi 0.12.0 is in no package registry"
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield the tables lhb-published and lhb-contradictions."""
-    yield _beside(workshop)
-    yield _contradictions(workshop)
+    yield _beside(builder)
+    yield _contradictions(builder)
 
 
-def _beside(workshop: Workshop) -> Table:
-    evidence = LhbenchEvidence(workshop.measures)
+def _beside(builder: TableBuilder) -> Table:
+    claim_data = LakeClaimData(builder.measures)
     rows: list[list[Cell]] = []
     for figure, panel, quantity, part in PANELS:
         for theirs, ours in IN_PLACE[figure].items():
             told = printed(figure, panel, theirs).ratio(printed(figure, panel, BASE[figure])).estimate("x")
-            now = attempt("x", partial(ratio, evidence, quantity, ours, DELTA, part))
-            then: Cell = Missing(NO_HUDI)
+            now = attempt("x", partial(ratio, claim_data, quantity, ours, DELTA, part))
+            then: Cell = MissingCell(NO_HUDI)
             if theirs in AS_THEN:
-                then = attempt("x", partial(ratio, evidence, quantity, AS_THEN[theirs], DELTA_BEFORE, part))
+                then = attempt("x", partial(ratio, claim_data, quantity, AS_THEN[theirs], DELTA_BEFORE, part))
             rows.append([figure, panel, theirs, told, ours, now, then])
     columns = (
         Column("figure", "Figure"), Column("panel", "Panel"), Column("theirs", "The paper's system"),
@@ -79,12 +79,12 @@ def _beside(workshop: Workshop) -> Table:
         "measured where the configuration names their systems. The paper: TPC-DS of 3 TB (figure 1) and 100 GB (2) "
         "on 17 machines with S3, older releases, loads and merges measured once; its intervals are those of rounding.",
     ]
-    return workshop.table(
-        "lhb-published", "Figures 1 and 2 of the paper, with Tidemark's values", columns, rows, evidence.runs, notes
+    return builder.table(
+        "lhb-published", "Figures 1 and 2 of the paper, with Tidemark's values", columns, rows, claim_data.runs, notes
     )
 
 
-def _contradictions(workshop: Workshop) -> Table:
+def _contradictions(builder: TableBuilder) -> Table:
     """Return a table that checks the paper's sentences against its own figures."""
     at_files = {
         panel: _ratio(4, panel, published.ICEBERG, published.DELTA, 200_000)
@@ -95,7 +95,7 @@ def _contradictions(workshop: Workshop) -> Table:
     hudi = ("Hudi MoR 0.12.0", "Hudi CoW 0.12.0")
     cause = _ratio(2, "queries after", *hudi).ratio(_ratio(2, "queries before", *hudi))
     releases = printed(2, "merge", "Iceberg CoW 1.1.0").ratio(printed(2, "merge", "Iceberg MoR 0.14.0"))
-    said: list[tuple[str, str, Replicates, str]] = [
+    said: list[tuple[str, str, BootstrapEstimate, str]] = [
         ('"7-12× for a 200K file table"', "startup, one row", start, "the range is that of startup times"),
         *(
             ('"7-12× for a 200K file table"', f"total, filter: {panel.split()[0]}", ratio, "what a user waits for")
@@ -130,9 +130,9 @@ def _contradictions(workshop: Workshop) -> Table:
         "uniformly drawn rows as half of a label; copying files costs what it touches.",
     ]
     title = "The paper's statements, compared with its own figures"
-    return workshop.table("lhb-contradictions", title, columns, rows, (), notes)
+    return builder.table("lhb-contradictions", title, columns, rows, (), notes)
 
 
-def _ratio(figure: int, panel: str, line: str, beside: str, x: int | None = None) -> Replicates:
+def _ratio(figure: int, panel: str, line: str, beside: str, x: int | None = None) -> BootstrapEstimate:
     """Return the ratio of two numbers in one panel of a figure."""
     return printed(figure, panel, line, x).ratio(printed(figure, panel, beside, x))

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from tidemark.analysis.blocks import REPLICATES
-from tidemark.analysis.statistics import Replicates, generator
+from tidemark.analysis.statistics import BootstrapEstimate, generator
 from tidemark.results.publication import printed_rows
 from tidemark.studies.lhbench.data.micro import expected_share
 
@@ -78,7 +78,7 @@ def number(figure: int, panel: str, system: str, x: int | None = None) -> float:
     return find(figure, panel, system, x).value
 
 
-def printed(figure: int, panel: str, system: str, x: int | None = None) -> Replicates:
+def printed(figure: int, panel: str, system: str, x: int | None = None) -> BootstrapEstimate:
     """Return one number with draws over its rounding or reading error; KeyError if the paper has none."""
     each = find(figure, panel, system, x)
     by_eye = SECONDS_BY_EYE if each.unit == "s" else SHARE_BY_EYE.get(figure, 0.0) * each.value
@@ -86,7 +86,7 @@ def printed(figure: int, panel: str, system: str, x: int | None = None) -> Repli
     draws = generator("printed", figure, panel, system, x).uniform(
         max(each.value - off, 0.1 * each.value), each.value + off, REPLICATES
     )
-    return Replicates(math.log(each.value), np.log(draws), 1)
+    return BootstrapEstimate(math.log(each.value), np.log(draws), 1)
 
 
 def along(figure: int, panel: str, system: str) -> list[tuple[int, float]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tidemark.measure.done import DoneWindow
-from tidemark.runs.coding.shapes import Pairs
+from tidemark.runs.coding.serde import Pairs
 from tidemark.services.spark.events import STAGE_COLUMNS, Job, Stage
 
 NOT_TOLD = -1  # in place of an unknown time

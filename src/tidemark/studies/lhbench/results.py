@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.results.publication import Publication
-from tidemark.results.report.summary_table import Asked, Question, of_series
+from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, of_series
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.assembly import chapter_of, claims_of, sketches_of, tables_of
+from tidemark.studies.assembly import chapter_of, claims_of, figure_specs_of, tables_of
 from tidemark.studies.lhbench import paper_tables, published, tables
-from tidemark.studies.lhbench.claims import MEASURES, LhbenchEvidence
+from tidemark.studies.lhbench.claims import MEASURES, LakeClaimData
 from tidemark.studies.lhbench.findings import Writer
 from tidemark.studies.lhbench.metrics import LOADING, MERGING, QUANTITIES, QUERIES_AFTER, TOTAL, of_part
 from tidemark.studies.lhbench.settings import LOAD, REFRESH, settings_of
@@ -33,29 +33,29 @@ def _values(run_set: RunSet) -> dict[str, str]:
     }
 
 
-def _largest(part: str) -> Callable[[Asked], Series]:
+def _largest(part: str) -> Callable[[SystemRuns], Series]:
     """Return a function that selects the series of a part with the largest measured scale."""
 
-    def select(asked: Asked) -> Series:
+    def select(asked: SystemRuns) -> Series:
         own = of_part(asked.series, part)
         ran = [each for each in own if each.runs]
         if not ran:
-            raise Absent(own[0].missing() if own else "not measured")
+            raise NotAvailable(own[0].missing() if own else "not measured")
         return ran[-1]
 
     return select
 
 
 def _question(
-    key: str, title: str, quantity: Quantity, part: str, hint: str, asks: str | None = None, *, usual: bool = True
-) -> Question:
+    key: str, title: str, quantity: Metric, part: str, hint: str, asks: str | None = None, *, usual: bool = True
+) -> SummaryMetric:
     """Return a question about the series of a part with the largest scale, which is a remark on the answer."""
     largest = _largest(part)
 
-    def scale(asked: Asked, _mode: str | None) -> str:
+    def scale(asked: SystemRuns, _mode: str | None) -> str:
         return f"scale factor {settings_of(largest(asked)).size:g}"
 
-    return Question(key, title, "s", of_series(quantity, largest), hint, usual=usual, note=scale, asks=asks)
+    return SummaryMetric(key, title, "s", of_series(quantity, largest), hint, usual=usual, note=scale, asks=asks)
 
 
 QUESTIONS = (
@@ -74,8 +74,8 @@ RESULTS = Results(
         key=published.KEY, origin=published.ORIGIN, hardware=published.HARDWARE, software=published.SOFTWARE
     ),
     tables=tables_of(tables, paper_tables),
-    sketches=sketches_of("tidemark.studies.lhbench.figures"),
-    claims=claims_of(STUDY, QUANTITIES, MEASURES, LhbenchEvidence, set_up_bytes=3.6e9, remarks=(tables.LARGE_SAID,)),
+    figure_specs=figure_specs_of("tidemark.studies.lhbench.figures"),
+    claims=claims_of(STUDY, QUANTITIES, MEASURES, LakeClaimData, set_up_bytes=3.6e9, remarks=(tables.LARGE_SAID,)),
     paper=chapter_of(
         STUDY,
         _values,

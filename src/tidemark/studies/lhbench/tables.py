@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.statistics import Replicates
-from tidemark.analysis.words import Cell, Missing, attempt
+from tidemark.analysis.formatting import Cell, MissingCell, attempt
+from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.tables.table import (
     SYSTEM,
     SYSTEM_OF_SERIES,
     Column,
     ComputedColumn,
     Table,
-    Workshop,
+    TableBuilder,
     computed,
 )
 from tidemark.runs.run import Run
@@ -83,16 +83,16 @@ OWN_TITLE = "DuckLake (DuckDB)"
 NOT_SPARKS = "DuckDB's own tables, of the same files: Spark was not asked"
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield all tables but those that compare with the paper."""
     for made in (_loads, _queries, _medians, _refreshes, _merges, _oracle, _files, _engine, _readers, second_engine):
-        yield made(workshop)
+        yield made(builder)
 
 
 def _verdict(series: Series) -> Cell:
     """Return the verifier's verdict: `exact`, or the findings of the first run with an error."""
     if not series.runs:
-        return Missing(series.missing())
+        return MissingCell(series.missing())
     wrong = [run.record(LakeRecord).words for run in series.runs if not run.manifest.oracle.verdict]
     return f"WRONG: {wrong[0]}" if wrong else "exact"
 
@@ -101,18 +101,18 @@ SCALE: ComputedColumn[Series] = computed("scale", "Scale factor", lambda series:
 VERDICT = computed("verdict", "Verdict", _verdict)
 
 
-def _metric(workshop: Workshop, quantity: Quantity, title: str = "") -> ComputedColumn[Series]:
+def _metric(builder: TableBuilder, quantity: Metric, title: str = "") -> ComputedColumn[Series]:
     """Return the column of `quantity`, which is empty for series without runs: the verdict has the reason."""
 
-    def value(series: Series) -> Replicates | None:
-        return workshop.measures.value(quantity, series) if series.runs else None
+    def value(series: Series) -> BootstrapEstimate | None:
+        return builder.measures.value(quantity, series) if series.runs else None
 
     return computed(quantity.key or quantity.name, title or quantity.title, value, quantity.unit, interval=True)
 
 
-def _loads(workshop: Workshop) -> Table:
-    chosen = in_part(workshop.run_set, LOAD)
-    metrics = (_metric(workshop, quantity) for quantity in (LOADING, LOADING_CPU, BYTES, FILE_COUNT))
+def _loads(builder: TableBuilder) -> Table:
+    chosen = in_part(builder.run_set, LOAD)
+    metrics = (_metric(builder, quantity) for quantity in (LOADING, LOADING_CPU, BYTES, FILE_COUNT))
     notes = [
         "Load: what CREATE TABLE ... AS SELECT took from Parquet, all tables together, facts without a date left out. "
         "Bytes and files: data and metadata on the disk.",
@@ -120,24 +120,24 @@ def _loads(workshop: Workshop) -> Table:
         LARGE_SAID,
     ]
     columns = (SYSTEM_OF_SERIES, SCALE, VERDICT, *metrics)
-    return workshop.computed_table("lhb-load", "Loading TPC-DS", columns, chosen, all_runs(chosen), notes)
+    return builder.computed_table("lhb-load", "Loading TPC-DS", columns, chosen, all_runs(chosen), notes)
 
 
-def _queries(workshop: Workshop) -> Table:
+def _queries(builder: TableBuilder) -> Table:
     def count(series: Series) -> int | None:
         return max((len(subjects(run, BEFORE)) for run in series.runs if run.manifest.oracle.verdict), default=None)
 
     def failed(series: Series) -> str:
         return "; ".join(sorted({words for run in series.runs for words in run.record(LakeRecord).failed}))
 
-    chosen = in_part(workshop.run_set, LOAD)
+    chosen = in_part(builder.run_set, LOAD)
     asked = (TOTAL, LATER, PLANNING, STARTUP, EXECUTION, *(QUERYING[name] for name in FOUR))
     columns = (
         SYSTEM_OF_SERIES,
         SCALE,
         computed("queries_asked", "Queries", count),
         computed("failed", "Failed", failed),
-        *(_metric(workshop, quantity) for quantity in asked),
+        *(_metric(builder, quantity) for quantity in asked),
     )
     notes = [
         "The sum of medians is the paper's total: of each query the median over its iterations in one session. From "
@@ -147,27 +147,27 @@ def _queries(workshop: Workshop) -> Table:
         LARGE_SAID,
     ]
     title = "Queries of TPC-DS after the load"
-    return workshop.computed_table("lhb-queries", title, columns, chosen, all_runs(chosen), notes)
+    return builder.computed_table("lhb-queries", title, columns, chosen, all_runs(chosen), notes)
 
 
-def _medians(workshop: Workshop) -> Table:
+def _medians(builder: TableBuilder) -> Table:
     """Return a table with a row per query and a column per system."""
-    chosen = [each for each in in_part(workshop.run_set, LOAD) if each.runs]
+    chosen = [each for each in in_part(builder.run_set, LOAD) if each.runs]
     rows: list[tuple[float, str]] = []  # scale factor and query
     for scale in sorted({settings_of(each).size for each in chosen}):
         names: dict[str, None] = {}
         for run in all_runs(each for each in chosen if settings_of(each).size == scale):
             try:
                 names |= dict.fromkeys(subjects(run, BEFORE))
-            except Absent:
+            except NotAvailable:
                 continue
         rows += [(scale, name) for name in names]
     own = {(each.system, settings_of(each).size): each for each in chosen}
 
     def column(system: str, title: str) -> ComputedColumn[tuple[float, str]]:
-        def value(row: tuple[float, str]) -> Replicates | None:
+        def value(row: tuple[float, str]) -> BootstrapEstimate | None:
             series = own.get((system, row[0]))
-            return workshop.measures.value(QUERYING[row[1]], series) if series else None
+            return builder.measures.value(QUERYING[row[1]], series) if series else None
 
         return computed(system, title, value, "s", interval=True)
 
@@ -177,11 +177,11 @@ def _medians(workshop: Workshop) -> Table:
         *(column(*names) for names in dict.fromkeys((each.system, each.title) for each in chosen)),
     )
     notes = ["The median over a session's iterations.", ALIKE]
-    return workshop.computed_table("lhb-query-medians", "Each query, by format", columns, rows, all_runs(chosen), notes)
+    return builder.computed_table("lhb-query-medians", "Each query, by format", columns, rows, all_runs(chosen), notes)
 
 
-def _refreshes(workshop: Workshop) -> Table:
-    chosen = in_part(workshop.run_set, REFRESH)
+def _refreshes(builder: TableBuilder) -> Table:
+    chosen = in_part(builder.run_set, REFRESH)
     asked = {
         LOADING: "", TOTAL: "Queries before", MERGING: "", QUERIES_AFTER: "Queries after", COMPACTING: "",
         QUERIES_COMPACTED: "Queries after compaction", GROWTH: "",
@@ -191,7 +191,7 @@ def _refreshes(workshop: Workshop) -> Table:
         SCALE,
         computed("refreshes", "Refreshes", lambda series: RefreshSettings.of(series).refreshes),
         VERDICT,
-        *(_metric(workshop, quantity, title) for quantity, title in asked.items()),
+        *(_metric(builder, quantity, title) for quantity, title in asked.items()),
     )
     notes = [
         "A refresh: what MERGE took, all merged tables together; the median over refreshes. Sets are synthesised, "
@@ -202,7 +202,7 @@ def _refreshes(workshop: Workshop) -> Table:
         LARGE_SAID,
     ]
     title = "Refreshes, and queries around them"
-    return workshop.computed_table("lhb-refresh", title, columns, chosen, all_runs(chosen), notes)
+    return builder.computed_table("lhb-refresh", title, columns, chosen, all_runs(chosen), notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,19 +223,19 @@ class _Merge:
         return sum(each.data_files for each in tables.values()) if tables is not None else None
 
 
-def _merges(workshop: Workshop) -> Table:
-    chosen = in_part(workshop.run_set, MERGE)
+def _merges(builder: TableBuilder) -> Table:
+    chosen = in_part(builder.run_set, MERGE)
     rows = []
     for each in chosen:
         sets = each.runs[0].record(LakeRecord).data.sets if each.runs else ()
         by_size = sorted((int(size), of_size.touched) for size, of_size in sets)
         rows += [_Merge(each, size, touched) for size, touched in by_size] if each.runs else [_Merge(each)]
 
-    def measured(value: Callable[[_Merge], Cell | Replicates]) -> Callable[[_Merge], Cell | Replicates]:
+    def measured(value: Callable[[_Merge], Cell | BootstrapEstimate]) -> Callable[[_Merge], Cell | BootstrapEstimate]:
         return lambda row: value(row) if row.size else None
 
-    def metric(key: str, title: str, unit: str, quantity: Callable[[int], Quantity]) -> ComputedColumn[_Merge]:
-        value = measured(lambda row: workshop.measures.value(quantity(row.size), row.series))
+    def metric(key: str, title: str, unit: str, quantity: Callable[[int], Metric]) -> ComputedColumn[_Merge]:
+        value = measured(lambda row: builder.measures.value(quantity(row.size), row.series))
         return computed(key, title, value, unit, interval=True)
 
     columns: tuple[ComputedColumn[_Merge], ...] = (
@@ -260,11 +260,11 @@ def _merges(workshop: Workshop) -> Table:
         LARGE_SAID,
     ]
     title = "One merge, from few rows to many"
-    return workshop.computed_table("lhb-merges", title, columns, rows, all_runs(chosen), notes)
+    return builder.computed_table("lhb-merges", title, columns, rows, all_runs(chosen), notes)
 
 
-def _oracle(workshop: Workshop) -> Table:
-    chosen = [each for each in workshop.run_set.select() if each.runs]
+def _oracle(builder: TableBuilder) -> Table:
+    chosen = [each for each in builder.run_set.select() if each.runs]
     rows: list[list[Cell]] = []
     for each in chosen:
         for run in each.runs:
@@ -291,12 +291,12 @@ def _oracle(workshop: Workshop) -> Table:
         "An answer without a row shows little at this scale.",
     ]
     title = "What a judge without the engine found"
-    return workshop.table("lhb-oracle", title, columns, rows, all_runs(chosen), notes)
+    return builder.table("lhb-oracle", title, columns, rows, all_runs(chosen), notes)
 
 
-def _files(workshop: Workshop) -> Table:
+def _files(builder: TableBuilder) -> Table:
     """Return a table with a row per system, number of files and query, and the paper's value where it has one."""
-    chosen = in_part(workshop.run_set, FILES)
+    chosen = in_part(builder.run_set, FILES)
     rows: list[list[Cell]] = []
     for each in chosen:
         files = int(settings_of(each).size)
@@ -304,7 +304,7 @@ def _files(workshop: Workshop) -> Table:
             rows.append([each.title, files, None, _verdict(each), *[None] * 7])
             continue
         for query, quantities in OF_FILES.items():
-            cells = [_metric(workshop, quantity).cell(each) for quantity in quantities]
+            cells = [_metric(builder, quantity).cell(each) for quantity in quantities]
             printed = _printed(each.system, query, files)
             rows.append([each.title, files, query, _verdict(each), *cells, printed, *_metadata(each.runs[0])])
     columns = (
@@ -326,7 +326,7 @@ def _files(workshop: Workshop) -> Table:
         "without the engine reads all rows, too.",
     ]
     title = "What queries cost before they read many files"
-    return workshop.table("lhb-files", title, columns, rows, all_runs(chosen), notes)
+    return builder.table("lhb-files", title, columns, rows, all_runs(chosen), notes)
 
 
 def _printed(system: str, query: str, files: int) -> Cell:
@@ -340,8 +340,8 @@ def _metadata(run: Run) -> tuple[int, int]:
     return size.metadata_files, size.metadata_bytes
 
 
-def _engine(workshop: Workshop) -> Table:
-    chosen = [each for each in workshop.run_set.select() if each.runs]
+def _engine(builder: TableBuilder) -> Table:
+    chosen = [each for each in builder.run_set.select() if each.runs]
     rows: list[list[Cell]] = []
     for each in chosen:
         rows += [
@@ -359,7 +359,7 @@ def _engine(workshop: Workshop) -> Table:
         "Read: bytes of stages of a query's own jobs that have rows of input.",
     ]
     title = "What the engine did for each format"
-    return workshop.table("lhb-engine", title, columns, rows, all_runs(chosen), notes)
+    return builder.table("lhb-engine", title, columns, rows, all_runs(chosen), notes)
 
 
 def _sum(series: Series, kind: str, name: str, factor: float) -> float | None:
@@ -370,9 +370,9 @@ def _sum(series: Series, kind: str, name: str, factor: float) -> float | None:
     return float(np.median([run.column(name)[run.words("kind") == kind].sum() for run in kept])) * factor
 
 
-def _readers(workshop: Workshop) -> Table:
+def _readers(builder: TableBuilder) -> Table:
     """Return a table with a row per series and additional reader."""
-    chosen = [each for each in workshop.run_set.select() if each.runs]
+    chosen = [each for each in builder.run_set.select() if each.runs]
     rows: list[list[Cell]] = []
     for each in chosen:
         by_reader: dict[str, list[tuple[str, Compared]]] = {}
@@ -399,7 +399,7 @@ def _readers(workshop: Workshop) -> Table:
         "deletion vector to another data file than its own, where one Puffin file holds several.",
     ]
     title = "Other readers of the same tables"
-    return workshop.table("lhb-readers", title, columns, rows, all_runs(chosen), notes)
+    return builder.table("lhb-readers", title, columns, rows, all_runs(chosen), notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,16 +409,16 @@ class _Asking:
     part: str
     phase: str
     words: str
-    whole: Quantity
+    whole: Metric
 
 
 ASKED = (_Asking(LOAD, BEFORE, "as loaded", TOTAL), _Asking(REFRESH, AFTER, "after all refreshes", QUERIES_AFTER))
 
 
-def second_engine(workshop: Workshop) -> Table:
+def second_engine(builder: TableBuilder) -> Table:
     """Return a table with the same queries on the same tables by a second engine, and on DuckLake's."""
-    chosen = [(asking, each) for asking in ASKED for each in in_part(workshop.run_set, asking.part)]
-    rows = [row for asking, each in chosen for row in _by_two_engines(workshop, asking, each)]
+    chosen = [(asking, each) for asking in ASKED for each in in_part(builder.run_set, asking.part)]
+    rows = [row for asking, each in chosen for row in _by_two_engines(builder, asking, each)]
     columns = (
         SYSTEM, SCALE.column, Column("state", "Tables"), Column("read", "Read by DuckDB as"),
         Column("query", "Query"), Column("spark", "Spark", "s", interval=True),
@@ -435,36 +435,36 @@ def second_engine(workshop: Workshop) -> Table:
         "in the catalog; 'load' is what all CREATE TABLE ... AS SELECT took together.",
     ]
     title = "DuckDB on the tables that Spark wrote"
-    return workshop.table("lhb-second-engine", title, columns, rows, all_runs(each for _, each in chosen), notes)
+    return builder.table("lhb-second-engine", title, columns, rows, all_runs(each for _, each in chosen), notes)
 
 
-def _by_two_engines(workshop: Workshop, asking: _Asking, series: Series) -> Iterator[list[Cell]]:
+def _by_two_engines(builder: TableBuilder, asking: _Asking, series: Series) -> Iterator[list[Cell]]:
     """Yield a row for all queries together and for each, by each way; or one row with the reason if there is none."""
 
-    def cell(quantity: Quantity) -> Cell:
-        return _metric(workshop, quantity).cell(series)
+    def cell(quantity: Metric) -> Cell:
+        return _metric(builder, quantity).cell(series)
 
-    def ratio(spark: Quantity, duckdb: Quantity) -> Cell:
-        measures = workshop.measures
+    def ratio(spark: Metric, duckdb: Metric) -> Cell:
+        measures = builder.measures
         return attempt("x", lambda: measures.value(spark, series).ratio(measures.value(duckdb, series)))
 
     told: list[Cell] = [settings_of(series).size, asking.words]
     try:
         if not series.runs:
-            raise Absent(series.missing())
+            raise NotAvailable(series.missing())
         ways = list(ways_of(series.runs[0], asking.phase))
         asked = subjects(series.runs[0], asking.phase)
-    except Absent as absent:
-        yield [series.title, *told, "", ALL, cell(asking.whole), Missing(str(absent)), None]
+    except NotAvailable as absent:
+        yield [series.title, *told, "", ALL, cell(asking.whole), MissingCell(str(absent)), None]
         return
     for way in ways:
         pairs = [(ALL, asking.whole, total_by(way, asking.phase))]
         pairs += [(name, querying(asking.phase, name), query_by(way, asking.phase, name)) for name in asked]
         if way == DUCKLAKE:
             head: Sequence[Cell] = (OWN_TITLE, *told, CALLED[way])
-            yield [*head, LOADS, Missing(NOT_SPARKS), cell(LOADED), None]
+            yield [*head, LOADS, MissingCell(NOT_SPARKS), cell(LOADED), None]
             for name, _, duckdb in pairs:
-                yield [*head, name, Missing(NOT_SPARKS), cell(duckdb), None]
+                yield [*head, name, MissingCell(NOT_SPARKS), cell(duckdb), None]
             continue
         for name, spark, duckdb in pairs:
             yield [series.title, *told, CALLED[way], name, cell(spark), cell(duckdb), ratio(spark, duckdb)]

@@ -7,9 +7,9 @@ from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 
+from tidemark.analysis.formatting import listed, number
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.words import listed, number
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.runs.names import MODES, SINGLE
 from tidemark.studies.streams.quantities import FILES_PER_COMMIT, FIRST_WRITE, WRITE_MEDIAN
 from tidemark.studies.streams.sentences import WAY, Known, Writer
@@ -33,7 +33,7 @@ def _writers(writer: Writer) -> Iterator[Callable[[], str]]:
 def _or_nothing(write: Callable[[], str]) -> str:
     try:
         return write()
-    except Absent:
+    except NotAvailable:
         return ""
 
 
@@ -58,7 +58,7 @@ def _fastest(writer: Writer, mode: str) -> str:
 def _growth_and_files(writer: Writer) -> str:
     grown: list[tuple[Known, str]] = []
     for mode in MODES:
-        with suppress(Absent):
+        with suppress(NotAvailable):
             grown += [(known, mode) for known in writer.relative_growth(mode) if known.value.is_above(0)]
     slows = "No system slows down distinguishably as commits add up"
     if grown:
@@ -67,7 +67,7 @@ def _growth_and_files(writer: Writer) -> str:
         slows = f"{known.title} slows down most: {INSIDE[mode]}, {rate}"
     try:
         most = max(writer.hot(SINGLE, FILES_PER_COMMIT), key=lambda known: known.value.value)
-    except Absent:
+    except NotAvailable:
         return f"{slows}."
     return f"{slows}; {most.title} leaves the most files, {number(most.value.value, 3)} per commit."
 
@@ -77,14 +77,14 @@ def _cold(writer: Writer) -> str:
     first: list[Known] = []
     known = False
     for mode in MODES:
-        with suppress(Absent):
+        with suppress(NotAvailable):
             effects = writer.known(mode, partial(writer.measures.cold_effect, WRITE_MEDIAN), "x")
             longer += [f"{each.title} {INSIDE[mode]}" for each in effects if each.value.is_above(1)]
             known = True
-        with suppress(Absent):
+        with suppress(NotAvailable):
             first += writer.known(mode, partial(writer.measures.cold_start, FIRST_WRITE), "x")
     if not known:
-        raise Absent("no series has both a run 0 and a hot run")
+        raise NotAvailable("no series has both a run 0 and a hot run")
     states = " or ".join(sorted({run.state for each in first for run in each.series.cold_runs}))
     median = f"the median write is longer than in hot runs for {listed(longer)}"
     if not longer:

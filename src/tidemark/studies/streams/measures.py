@@ -5,10 +5,10 @@ The measures compare hot runs with hot runs, except for the sweep of threads, wh
 
 from __future__ import annotations
 
-from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.statistics import Replicates, generator
-from tidemark.analysis.units import Effects, typical
-from tidemark.results.claims.evidence import Evidence, extreme, positive
+from tidemark.analysis.aggregation import BetweenRunVariance, pooled_mean
+from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, generator
+from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
 from tidemark.runs.names import BATCH, MAIN, MODES, SINGLE
 from tidemark.runs.runset import Series
@@ -29,7 +29,7 @@ READS = "reads"  # sweep that reads one event at a time
 OF_READS = (READ_MEDIAN, READ_IQR, READ_P99, READ_PER_EVENT, POLLING)
 
 
-class StreamEvidence(Evidence):
+class StreamClaimData(ClaimData):
     """Evidence from runs like the thesis's: batches of the same size, and single events read one at a time."""
 
     def series(
@@ -46,10 +46,10 @@ class StreamEvidence(Evidence):
             if threads in (None, series.threads) and read_ahead in (None, series.read_ahead)
         ]
         if mode == BATCH and found and found[0].runs and found[0].batch_size != THESIS_BATCH:
-            raise Absent(f"batches had {found[0].batch_size:,} events, the thesis's had {THESIS_BATCH:,}")
-        return self.noted(found, f"{system} in {mode} mode" + (f" with {threads} threads" if threads else ""))
+            raise NotAvailable(f"batches had {found[0].batch_size:,} events, the thesis's had {THESIS_BATCH:,}")
+        return self.require_runs(found, f"{system} in {mode} mode" + (f" with {threads} threads" if threads else ""))
 
-    def speaking(self, quantity: Quantity, system: str, mode: str) -> Series:
+    def comparable_series(self, quantity: Metric, system: str, mode: str) -> Series:
         """Return the series for `quantity`; for reads of single events, one of any sweep that reads one at a time."""
         if quantity not in OF_READS or mode != SINGLE:
             return self.series(system, mode)
@@ -59,7 +59,7 @@ class StreamEvidence(Evidence):
                 if (sweep == MAIN or self._varies_reads(sweep)) and series.read_ahead == 1 and series.runs:
                     return self.series(system, SINGLE, sweep, read_ahead=1)
         main = self.series(system, SINGLE)
-        raise Absent(
+        raise NotAvailable(
             f"not comparable: one read returns up to {main.read_ahead:,} events, so read times are means over read "
             "batches, but the thesis read one event at a time; measure with 'streams.sweeps=[main, reads]'"
         )
@@ -67,12 +67,12 @@ class StreamEvidence(Evidence):
     def _varies_reads(self, sweep: str) -> bool:
         return sweep == READS or self.measures.run_set.axis_of(sweep) == "read_ahead"
 
-    def one_run(self, quantity: Quantity, system: str, threads: int) -> Replicates:
+    def one_run(self, quantity: Metric, system: str, threads: int) -> BootstrapEstimate:
         """Estimate `quantity` from the one run of a thread-sweep series, with the main sweep's between-run variance."""
         series = self.series(system, SINGLE, THREADS, threads)
-        return self.alone(quantity, series, [self.measures.of_run(quantity, series.runs[0])], "one run")
+        return self.cold_only_estimate(quantity, series, [self.measures.of_run(quantity, series.runs[0])], "one run")
 
-    def merge(self, system: str, mode: str, like: str) -> Replicates:
+    def merge(self, system: str, mode: str, like: str) -> BootstrapEstimate:
         """Estimate a series' merge time in µs per row, with the between-run variance of flushes, which `like` has."""
         series = self.series(system, mode)
         of_run = self.measures.of_run
@@ -83,56 +83,56 @@ class StreamEvidence(Evidence):
             for one in MODES
             for other in self.measures.run_set.select(mode=one, stack=self.stack, harness=False)
         ]
-        return typical(merges, generator("merge", series.id), Effects.pooled([merges, *flushes]))
+        return pooled_mean(merges, generator("merge", series.id), BetweenRunVariance.pooled([merges, *flushes]))
 
 
 OWN: dict[str, Measure] = {}
 
 
 @measure(OWN, modes=MODES)
-def mode_ratio(evidence: StreamEvidence, quantity: Quantity, system: str, inverse: bool = False) -> Measured:
+def mode_ratio(claim_data: StreamClaimData, quantity: Metric, system: str, inverse: bool = False) -> Measured:
     """Return the quantity in batches divided by that for single events, or the inverse."""
-    single, batch = (positive(evidence.hot(quantity, system, mode)) for mode in MODES)
+    single, batch = (positive(claim_data.hot(quantity, system, mode)) for mode in MODES)
     return (single.ratio(batch) if inverse else batch.ratio(single)), TIMES
 
 
 @measure(OWN, modes=MODES)
-def largest_mode_ratio(evidence: StreamEvidence, quantity: Quantity, systems: list[str]) -> Measured:
+def largest_mode_ratio(claim_data: StreamClaimData, quantity: Metric, systems: list[str]) -> Measured:
     """Return the largest of the systems' ratios of batches to single events."""
-    return extreme([mode_ratio(evidence, quantity, name)[0] for name in systems], largest=True), TIMES
+    return extreme([mode_ratio(claim_data, quantity, name)[0] for name in systems], largest=True), TIMES
 
 
 @measure(OWN, modes=MODES)
-def smallest_mode_ratio(evidence: StreamEvidence, quantity: Quantity, systems: list[str]) -> Measured:
+def smallest_mode_ratio(claim_data: StreamClaimData, quantity: Metric, systems: list[str]) -> Measured:
     """Return the smallest of the systems' ratios of batches to single events."""
-    return extreme([mode_ratio(evidence, quantity, name)[0] for name in systems], largest=False), TIMES
+    return extreme([mode_ratio(claim_data, quantity, name)[0] for name in systems], largest=False), TIMES
 
 
 @measure(OWN, modes=MODES)
-def mode_ratio_to_largest(evidence: StreamEvidence, quantity: Quantity, system: str, vs: list[str]) -> Measured:
+def mode_ratio_to_largest(claim_data: StreamClaimData, quantity: Metric, system: str, vs: list[str]) -> Measured:
     """Return a system's ratio of batches to single events divided by the largest such ratio of other systems."""
-    return mode_ratio(evidence, quantity, system)[0].ratio(largest_mode_ratio(evidence, quantity, vs)[0]), TIMES
+    return mode_ratio(claim_data, quantity, system)[0].ratio(largest_mode_ratio(claim_data, quantity, vs)[0]), TIMES
 
 
 @measure(OWN, modes=(SINGLE,))
-def threads_ratio(evidence: StreamEvidence, quantity: Quantity, system: str, threads: list[int]) -> Measured:
+def threads_ratio(claim_data: StreamClaimData, quantity: Metric, system: str, threads: list[int]) -> Measured:
     """Return the quantity with the first number of threads divided by that with the second; one run each."""
-    many, few = (positive(evidence.one_run(quantity, system, count)) for count in threads)
+    many, few = (positive(claim_data.one_run(quantity, system, count)) for count in threads)
     return many.ratio(few), TIMES
 
 
 @measure(OWN, modes=(SINGLE,))
 def largest_threads_ratio(
-    evidence: StreamEvidence, quantity: Quantity, systems: list[str], threads: list[int]
+    claim_data: StreamClaimData, quantity: Metric, systems: list[str], threads: list[int]
 ) -> Measured:
     """Return the largest of the systems' ratios of many threads to few."""
-    return extreme([threads_ratio(evidence, quantity, name, threads)[0] for name in systems], largest=True), TIMES
+    return extreme([threads_ratio(claim_data, quantity, name, threads)[0] for name in systems], largest=True), TIMES
 
 
 @measure(OWN)
-def merge_over_flush(evidence: StreamEvidence, system: str, vs: str, mode: str) -> Measured:
+def merge_over_flush(claim_data: StreamClaimData, system: str, vs: str, mode: str) -> Measured:
     """Return the time per row to merge one system's small files, divided by that to flush another's inlined rows."""
-    return evidence.merge(system, mode, vs).ratio(positive(evidence.hot(FLUSH_PER_ROW, vs, mode))), TIMES
+    return claim_data.merge(system, mode, vs).ratio(positive(claim_data.hot(FLUSH_PER_ROW, vs, mode))), TIMES
 
 
 MEASURES = GENERAL | OWN

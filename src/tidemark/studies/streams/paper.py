@@ -1,4 +1,4 @@
-"""Contribution of the study to the paper: sentences, values, a table for each mode, and the cost of the harness."""
+"""PaperSection of the study to the paper: sentences, values, a table for each mode, and the cost of the harness."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from tidemark.analysis.formatting import brief, estimate_text, listed, number
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.statistics import Replicates
-from tidemark.analysis.words import brief, estimate_text, listed, number
+from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.dataset.distribution import MONTH_TRIPS
-from tidemark.runs.coding.fields import spelt
+from tidemark.runs.coding.json_reader import spelt
 from tidemark.runs.names import BATCH, MODES, SINGLE
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.streams import published
@@ -78,24 +78,24 @@ def _results(measures: Measures, mode: str) -> dict[str, Any]:
     return {"heads": heads, "rows": rows}
 
 
-def _cell(compute: Callable[[], Replicates]) -> str:
+def _cell(compute: Callable[[], BootstrapEstimate]) -> str:
     """Format an estimate with its interval; the unit is in the column head."""
     try:
         return estimate_text(compute().estimate(""))
-    except Absent as absent:
+    except NotAvailable as absent:
         return f"– ({brief(str(absent))})"
 
 
-def _hot(quantity: Quantity) -> Callable[[Measures, Series], Replicates]:
+def _hot(quantity: Metric) -> Callable[[Measures, Series], BootstrapEstimate]:
     return lambda measures, series: measures.hot(quantity, series)
 
 
-def _growth(measures: Measures, series: Series) -> Replicates:
+def _growth(measures: Measures, series: Series) -> BootstrapEstimate:
     return measures.hot(RELATIVE_GROWTH, series).scaled(100)
 
 
 # Columns of a mode's table in the body of the paper: the head, and the function that computes it for a series.
-IN_TABLE: tuple[tuple[str, Callable[[Measures, Series], Replicates]], ...] = (
+IN_TABLE: tuple[tuple[str, Callable[[Measures, Series], BootstrapEstimate]], ...] = (
     ("Median write (ms)", _hot(WRITE_MEDIAN)),
     ("p99 write (ms)", _hot(WRITE_P99)),
     ("Harness throughput (events/s)", _hot(HARNESS_RATE)),

@@ -1,6 +1,6 @@
 """Values printed in the thesis, from another machine: shown next to Tidemark's, never mixed with them.
 
-Source: "Evaluating Data Stream Write Performance in SqlEngineTable Systems", tables 4.1 to 6.1. Its systems are keyed
+Source: "Evaluating Data Stream Write Performance in Lakehouse Systems", tables 4.1 to 6.1. Its systems are keyed
 by Tidemark's names for them.
 """
 

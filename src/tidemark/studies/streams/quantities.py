@@ -1,4 +1,4 @@
-"""Quantities of the study: writes, reads, disk, throughput, growth, maintenance and footprint."""
+"""MetricSet of the study: writes, reads, disk, throughput, growth, maintenance and footprint."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import BlockSample
-from tidemark.analysis.quantities import (
+from tidemark.analysis.metrics import (
     HIGHER,
     LOWER,
-    Absent,
-    OfSeconds,
+    InterquartileRange,
+    Metric,
+    MetricSet,
+    NotAvailable,
+    PerSecond,
     Quantile,
-    Quantities,
-    Quantity,
-    Range,
-    Relative,
+    Share,
     sum_of_groups,
 )
 from tidemark.analysis.statistics import (
-    Replicates,
+    BootstrapEstimate,
     generator,
     interquartile_range,
     known,
@@ -41,140 +41,140 @@ WRITER, SERVERS, STREAM = "writer", "servers", "stream"  # owners of processes: 
 STREAM_GROUPS = ("kafka", "producer")  # as named by the workload
 
 
-def _maximum(run: Run) -> Replicates:
+def _maximum(run: Run) -> BootstrapEstimate:
     write = run.column("write_ns")
-    return Replicates(math.log(max(int(write.max()), 1) / 1e6), None, len(write))
+    return BootstrapEstimate(math.log(max(int(write.max()), 1) / 1e6), None, len(write))
 
 
-def _read_per_event(run: Run) -> Replicates:
+def _read_per_event(run: Run) -> BootstrapEstimate:
     rows = run.column("rows")
     return ratio_of_sums(run.column("poll_ns"), rows * 1000, generator(run.label, "read per event"))
 
 
-def _events(run: Run) -> Replicates:
+def _events(run: Run) -> BootstrapEstimate:
     return known(run.manifest.events)
 
 
-def _rate(run: Run, nanoseconds: NDArray[Any], name: str) -> Replicates:
+def _rate(run: Run, nanoseconds: NDArray[Any], name: str) -> BootstrapEstimate:
     rows = run.column("rows").astype(np.int64) * 1_000_000_000
     return ratio_of_sums(rows, nanoseconds, generator(run.label, name))
 
 
-def _harness_rate(run: Run) -> Replicates:
+def _harness_rate(run: Run) -> BootstrapEstimate:
     return _rate(run, run.cycle_ns(), "harness rate")
 
 
-def _system_rate(run: Run) -> Replicates:
+def _system_rate(run: Run) -> BootstrapEstimate:
     return _rate(run, np.maximum(run.column("write_ns"), 1), "system rate")
 
 
-def _growth(run: Run) -> Replicates:
+def _growth(run: Run) -> BootstrapEstimate:
     if run.manifest.operations < 20:
-        raise Absent(f"needs 20 commits, the run has {run.manifest.operations:,}")
+        raise NotAvailable(f"needs 20 commits, the run has {run.manifest.operations:,}")
     return theil_sen(run.column("write_ns"), generator(run.label, "growth")).scaled(1e-6)
 
 
-def _flush(run: Run) -> Replicates:
+def _flush(run: Run) -> BootstrapEstimate:
     if run.manifest.flush is None:
-        raise Absent("nothing is inlined, so there is nothing to flush")
+        raise NotAvailable("nothing is inlined, so there is nothing to flush")
     return known(run.manifest.flush.seconds)
 
 
-def _merge(run: Run) -> Replicates:
+def _merge(run: Run) -> BootstrapEstimate:
     if run.manifest.merge is None:
-        raise Absent("no merge of small files was timed in this run")
+        raise NotAvailable("no merge of small files was timed in this run")
     return known(run.manifest.merge.seconds)
 
 
-def _file_bytes(run: Run) -> Replicates:
+def _file_bytes(run: Run) -> BootstrapEstimate:
     footprint = run.footprint
     if footprint.data_files == 0:
-        raise Absent("there are no data files before the flush")
+        raise NotAvailable("there are no data files before the flush")
     return known(footprint.data_bytes / footprint.data_files)
 
 
-def _stored(run: Run) -> Replicates:
+def _stored(run: Run) -> BootstrapEstimate:
     footprint = run.footprint
     if footprint.catalog_bytes is None:
-        raise Absent(f"catalog not measurable: {footprint.reason}")
+        raise NotAvailable(f"catalog not measurable: {footprint.reason}")
     whole = footprint.data_bytes + footprint.metadata_bytes + footprint.catalog_bytes
     if whole == 0:
-        raise Absent("nothing is stored")
+        raise NotAvailable("nothing is stored")
     return known(whole / run.manifest.events)
 
 
-def _amplification(run: Run) -> Replicates:
+def _amplification(run: Run) -> BootstrapEstimate:
     """Return bytes written to the device for the system, in the window and by its sync, per acknowledged Arrow byte.
 
     Bytes of the broker and the producer are excluded; the system's servers and file-system metadata are included.
     """
     disk = run.manifest.disk
     if (why := disk.why_not_charged) is not None:
-        raise Absent(f"not measurable: {why}")
+        raise NotAvailable(f"not measurable: {why}")
     charged = disk.charged_bytes
     if run.manifest.logical_bytes == 0 or not charged:
-        raise Absent("nothing was written")
+        raise NotAvailable("nothing was written")
     return known(charged / run.manifest.logical_bytes)
 
 
-def _first_write(run: Run) -> Replicates:
+def _first_write(run: Run) -> BootstrapEstimate:
     first = run.manifest.first_write_ns
     if first is None:
-        raise Absent("run files of version 1 do not say how long the first write took")
+        raise NotAvailable("run files of version 1 do not say how long the first write took")
     return known(max(first, 1) / 1e6)
 
 
-def _flush_per_row(run: Run) -> Replicates:
+def _flush_per_row(run: Run) -> BootstrapEstimate:
     flush = run.manifest.flush
     if flush is None or flush.rows == 0:
-        raise Absent("nothing is inlined, so there is nothing to flush")
+        raise NotAvailable("nothing is inlined, so there is nothing to flush")
     return known(flush.seconds / flush.rows * 1e6)
 
 
-def _merge_per_row(run: Run) -> Replicates:
+def _merge_per_row(run: Run) -> BootstrapEstimate:
     merge = run.manifest.merge
     if merge is None:
-        raise Absent("no merge of small files was timed in this run")
+        raise NotAvailable("no merge of small files was timed in this run")
     return known(merge.seconds / run.manifest.events * 1e6)
 
 
-def _polling(run: Run) -> Replicates:
+def _polling(run: Run) -> BootstrapEstimate:
     polled = dict(run.manifest.time_budget_ns).get("poll", 0)
     return _counted(100 * polled / run.manifest.elapsed_ns, "polls")
 
 
-def _files_per_commit(run: Run) -> Replicates:
+def _files_per_commit(run: Run) -> BootstrapEstimate:
     footprint = run.footprint
     return _counted((footprint.data_files + footprint.metadata_files) / run.manifest.operations, "files")
 
 
-def _data_files(run: Run) -> Replicates:
+def _data_files(run: Run) -> BootstrapEstimate:
     return _counted(run.footprint.data_files, "data files")
 
 
-def _data_bytes(run: Run) -> Replicates:
+def _data_bytes(run: Run) -> BootstrapEstimate:
     return _counted(run.footprint.data_bytes, "data files")
 
 
-def _metadata_bytes(run: Run) -> Replicates:
+def _metadata_bytes(run: Run) -> BootstrapEstimate:
     return _counted(run.footprint.metadata_bytes, "metadata files")
 
 
-def _files_left(run: Run) -> Replicates:
+def _files_left(run: Run) -> BootstrapEstimate:
     """Return data and metadata files per million events, before inlined rows are flushed."""
     footprint = run.footprint
     files = footprint.data_files + footprint.metadata_files
     if run.manifest.system.is_null_baseline:
-        raise Absent("nothing is stored")
+        raise NotAvailable("nothing is stored")
     if files == 0:
-        raise Absent("0 files: its rows are in the catalog until they are flushed")
+        raise NotAvailable("0 files: its rows are in the catalog until they are flushed")
     return known(files / run.manifest.events * MILLION)
 
 
-def _slower_after(run: Run) -> Replicates:
+def _slower_after(run: Run) -> BootstrapEstimate:
     """Return the relative slowdown of the 500 writes before the 10,000th commit over the first 500, by medians."""
     if run.manifest.operations < MANY_COMMITS:
-        raise Absent(f"needs {MANY_COMMITS:,} commits, the run has {run.manifest.operations:,}")
+        raise NotAvailable(f"needs {MANY_COMMITS:,} commits, the run has {run.manifest.operations:,}")
     write = run.column("write_ns")
     parts = {"first": write[:COMMITS_LOOKED_AT], "later": write[MANY_COMMITS - COMMITS_LOOKED_AT : MANY_COMMITS]}
     medians = {name: median(BlockSample.prepare(part, generator(run.label, name))) for name, part in parts.items()}
@@ -188,98 +188,96 @@ def _party(group: str) -> str:
 
 
 def _of(run: Run, party: str, groups: Groups) -> NDArray[np.float64]:
-    """Return the sum over a party's groups, one value per second. Raises Absent if the party was not observed."""
+    """Return the sum over a party's groups, one value per second. Raises NotAvailable if the party was not observed."""
     if not groups:
-        raise Absent("the harness that measured it did not look")
+        raise NotAvailable("the harness that measured it did not look")
     names = {name for name, _ in groups if _party(name) == party}
     if not names and party == SERVERS:
         given = dict(run.manifest.config).get("services") or {}
         if any(value is not None for key, value in given.items() if key.endswith("_address")):
-            raise Absent("a server that was not started here is not watched")
-        raise Absent("it has no server")
+            raise NotAvailable("a server that was not started here is not watched")
+        raise NotAvailable("it has no server")
     return sum_of_groups(groups, names)
 
 
-def _cpu(run: Run, party: str) -> Replicates:
+def _cpu(run: Run, party: str) -> BootstrapEstimate:
     seconds = run.seconds()
     cores = _of(run, party, seconds.groups) / 100
     used = float(np.average(cores, weights=seconds.length)) * run.elapsed_s
     return _counted(used / run.manifest.events * MILLION, "ticks of the processor's clock")
 
 
-def _memory(run: Run, party: str) -> Replicates:
+def _memory(run: Run, party: str) -> BootstrapEstimate:
     return _counted(float(_of(run, party, run.seconds().memory).max()) / MILLION, "bytes")
 
 
-def _counted(value: float, what: str) -> Replicates:
+def _counted(value: float, what: str) -> BootstrapEstimate:
     if value <= 0:
-        raise Absent(f"there are no {what}")
+        raise NotAvailable(f"there are no {what}")
     return known(value)
 
 
-WRITE_MEDIAN = Quantity(
+WRITE_MEDIAN = Metric(
     "write median", "ms", "Median write", Quantile("write_ns", 0.5), LOWER, "write", "Writes", ("slower", "faster")
 )
-WRITE_IQR = Quantity("write IQR", "ms", "Write IQR", Range("write_ns"), LOWER)
-WRITE_P90 = Quantity("write p90", "ms", "Write p90", Quantile("write_ns", 0.9), LOWER)
-WRITE_P99 = Quantity("write p99", "ms", "Write p99", Quantile("write_ns", 0.99), LOWER, "p99")
-WRITE_P999 = Quantity("write p99.9", "ms", "Write p99.9", Quantile("write_ns", 0.999), LOWER)
-WRITE_MAX = Quantity("write maximum", "ms", "Write maximum", _maximum, LOWER)
+WRITE_IQR = Metric("write IQR", "ms", "Write IQR", InterquartileRange("write_ns"), LOWER)
+WRITE_P90 = Metric("write p90", "ms", "Write p90", Quantile("write_ns", 0.9), LOWER)
+WRITE_P99 = Metric("write p99", "ms", "Write p99", Quantile("write_ns", 0.99), LOWER, "p99")
+WRITE_P999 = Metric("write p99.9", "ms", "Write p99.9", Quantile("write_ns", 0.999), LOWER)
+WRITE_MAX = Metric("write maximum", "ms", "Write maximum", _maximum, LOWER)
 # Poll time per operation: of a batch, or of an event its share of one read.
-READ_MEDIAN = Quantity("read median", "ms", "Read median", Quantile("poll_ns", 0.5), LOWER)
-READ_IQR = Quantity("read IQR", "ms", "Read IQR", Range("poll_ns"), LOWER)
-READ_P99 = Quantity("read p99", "ms", "Read p99", Quantile("poll_ns", 0.99), LOWER)
-READ_PER_EVENT = Quantity("read per event", "µs", "Read per event", _read_per_event, LOWER)
+READ_MEDIAN = Metric("read median", "ms", "Read median", Quantile("poll_ns", 0.5), LOWER)
+READ_IQR = Metric("read IQR", "ms", "Read IQR", InterquartileRange("poll_ns"), LOWER)
+READ_P99 = Metric("read p99", "ms", "Read p99", Quantile("poll_ns", 0.99), LOWER)
+READ_PER_EVENT = Metric("read per event", "µs", "Read per event", _read_per_event, LOWER)
 # MB written to the data's device per second.
-DISK_MEDIAN = Quantity("disk median", "MB/s", "Disk median", OfSeconds("disk", median, 1e-6))
-DISK_IQR = Quantity("disk IQR", "MB/s", "Disk IQR", OfSeconds("disk", interquartile_range, 1e-6))
-CPU_MEDIAN = Quantity("CPU median", "%", "CPU median", OfSeconds("cpu", median))
-EVENTS = Quantity("events", "events", "Events", _events, HIGHER)
+DISK_MEDIAN = Metric("disk median", "MB/s", "Disk median", PerSecond("disk", median, 1e-6))
+DISK_IQR = Metric("disk IQR", "MB/s", "Disk IQR", PerSecond("disk", interquartile_range, 1e-6))
+CPU_MEDIAN = Metric("CPU median", "%", "CPU median", PerSecond("cpu", median))
+EVENTS = Metric("events", "events", "Events", _events, HIGHER)
 # Events by the length of the window, which is the thesis's definition; and by the time inside `write`.
-HARNESS_RATE = Quantity(
+HARNESS_RATE = Metric(
     "harness throughput", "events/s", "Harness throughput", _harness_rate, HIGHER, "rate", "Throughputs"
 )
-SYSTEM_RATE = Quantity("system throughput", "events/s", "System throughput", _system_rate, HIGHER, "system_rate")
-GROWTH = Quantity(
+SYSTEM_RATE = Metric("system throughput", "events/s", "System throughput", _system_rate, HIGHER, "system_rate")
+GROWTH = Metric(
     "growth", "ms/1,000 commits", "Growth per 1,000 commits", _growth, LOWER, "growth",
     signed=True, scale=WRITE_MEDIAN, heading_unit="ms",
 )  # fmt: skip
-RELATIVE_GROWTH = Quantity(
-    "relative growth", "1/1,000 commits", "Growth", Relative(GROWTH), LOWER, "growth", signed=True
-)
-FLUSH = Quantity("flush", "s", "Flush", _flush, LOWER)
-MERGE = Quantity("merge", "s", "Merge", _merge, LOWER)
-FILE_BYTES = Quantity("bytes per data file", "bytes", "Bytes per data file", _file_bytes)
+RELATIVE_GROWTH = Metric("relative growth", "1/1,000 commits", "Growth", Share(GROWTH), LOWER, "growth", signed=True)
+FLUSH = Metric("flush", "s", "Flush", _flush, LOWER)
+MERGE = Metric("merge", "s", "Merge", _merge, LOWER)
+FILE_BYTES = Metric("bytes per data file", "bytes", "Bytes per data file", _file_bytes)
 # Data, metadata and catalog before any flush.
-STORED_PER_EVENT = Quantity("stored bytes per event", "bytes/event", "Stored bytes per event", _stored, LOWER)
-WRITE_AMPLIFICATION = Quantity("write amplification", "", "Write amplification", _amplification, LOWER)
+STORED_PER_EVENT = Metric("stored bytes per event", "bytes/event", "Stored bytes per event", _stored, LOWER)
+WRITE_AMPLIFICATION = Metric("write amplification", "", "Write amplification", _amplification, LOWER)
 # First write of the window; in run 0, the first one after a cold start.
-FIRST_WRITE = Quantity("first write", "ms", "First write", _first_write, LOWER)
+FIRST_WRITE = Metric("first write", "ms", "First write", _first_write, LOWER)
 # State of the table before inlined rows are flushed.
-FLUSH_PER_ROW = Quantity("flush per row", "µs", "Flush per row", _flush_per_row, LOWER)
-MERGE_PER_ROW = Quantity("merge per row", "µs", "Merge per row", _merge_per_row, LOWER)
-POLLING = Quantity("share of polling", "%", "Share of polling", _polling, LOWER)
-FILES_PER_COMMIT = Quantity("files per commit", "files/commit", "Files per commit", _files_per_commit, LOWER)
-DATA_FILES = Quantity("data files", "files", "Data files", _data_files)
-DATA_BYTES = Quantity("data bytes", "bytes", "Data bytes", _data_bytes)
-METADATA_BYTES = Quantity("metadata bytes", "bytes", "Metadata bytes", _metadata_bytes)
+FLUSH_PER_ROW = Metric("flush per row", "µs", "Flush per row", _flush_per_row, LOWER)
+MERGE_PER_ROW = Metric("merge per row", "µs", "Merge per row", _merge_per_row, LOWER)
+POLLING = Metric("share of polling", "%", "Share of polling", _polling, LOWER)
+FILES_PER_COMMIT = Metric("files per commit", "files/commit", "Files per commit", _files_per_commit, LOWER)
+DATA_FILES = Metric("data files", "files", "Data files", _data_files)
+DATA_BYTES = Metric("data bytes", "bytes", "Data bytes", _data_bytes)
+METADATA_BYTES = Metric("metadata bytes", "bytes", "Metadata bytes", _metadata_bytes)
 
-FILES_LEFT = Quantity("files left", "files/million events", "Files left", _files_left, LOWER)
-SLOWER_AFTER = Quantity(
+FILES_LEFT = Metric("files left", "files/million events", "Files left", _files_left, LOWER)
+SLOWER_AFTER = Metric(
     "slower after 10,000 commits", "1/10,000 commits", "Slower after 10,000 commits", _slower_after, LOWER, signed=True
 )
 # Seconds of CPU time per million events. The writer's process contains the client and the timed loop.
 WRITER_CPU, SERVERS_CPU, STREAM_CPU = (
-    Quantity(f"{party} CPU", "s/million events", f"CPU time, {party}", partial(_cpu, party=party), LOWER)
+    Metric(f"{party} CPU", "s/million events", f"CPU time, {party}", partial(_cpu, party=party), LOWER)
     for party in (WRITER, SERVERS, STREAM)
 )
 # Highest resident memory in any second.
 WRITER_MEMORY, SERVERS_MEMORY = (
-    Quantity(f"{party} memory", "MB", f"Peak memory, {party}", partial(_memory, party=party), LOWER)
+    Metric(f"{party} memory", "MB", f"Peak memory, {party}", partial(_memory, party=party), LOWER)
     for party in (WRITER, SERVERS)
 )
 
-QUANTITIES = Quantities(
+QUANTITIES = MetricSet(
     all=(
         WRITE_MEDIAN, WRITE_IQR, WRITE_P90, WRITE_P99, WRITE_P999, WRITE_MAX,
         READ_MEDIAN, READ_IQR, READ_P99, READ_PER_EVENT, DISK_MEDIAN, DISK_IQR, CPU_MEDIAN,

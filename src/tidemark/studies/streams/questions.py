@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tidemark.analysis.quantities import HIGHER, LOWER, Absent
-from tidemark.analysis.statistics import Floats, Replicates
-from tidemark.results.report.summary_table import Asked, Question, cold, hot
+from tidemark.analysis.metrics import HIGHER, LOWER, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, Floats
+from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, cold, hot
 from tidemark.runs.names import BATCH, MAIN, MODES, SINGLE
 from tidemark.runs.runset import Series
 from tidemark.studies.streams.quantities import (
@@ -37,9 +37,9 @@ CLOSE = 0.25  # largest relative deviation of a size from the line
 AFTER = 1_000  # commits
 
 
-def _sizes(asked: Asked) -> list[tuple[int, Replicates]]:
+def _sizes(asked: SystemRuns) -> list[tuple[int, BootstrapEstimate]]:
     """Return the median write of each measured batch size, with all other settings equal."""
-    found: dict[int, Replicates] = {}
+    found: dict[int, BootstrapEstimate] = {}
     for series in asked.series:
         varies_size = asked.measures.run_set.axis_of(series.sweep) == "batch_size"
         if series.runs and (series.sweep == MAIN or varies_size):
@@ -47,20 +47,20 @@ def _sizes(asked: Asked) -> list[tuple[int, Replicates]]:
     return sorted(found.items())
 
 
-def _of(asked: Asked, series: Series) -> Replicates:
+def _of(asked: SystemRuns, series: Series) -> BootstrapEstimate:
     measures = asked.measures
     return measures.hot(WRITE_MEDIAN, series) if series.hot_runs else measures.cold(WRITE_MEDIAN, series)
 
 
-def _line(asked: Asked) -> tuple[Replicates, Replicates]:
+def _line(asked: SystemRuns) -> tuple[BootstrapEstimate, BootstrapEstimate]:
     """Return ms per commit without rows and µs per row: a line through all sizes, fitted by relative error."""
     sizes = _sizes(asked)
     if len(sizes) < FEWEST_SIZES:
-        raise Absent("needs the sweep of batch sizes: --config 'streams.sweeps=[main, batch-size]'")
+        raise NotAvailable("needs the sweep of batch sizes: --config 'streams.sweeps=[main, batch-size]'")
     rows = np.array([size for size, _ in sizes], dtype=np.float64)
     centre, off = _fit(rows, np.array([[each.value] for _, each in sizes]))
     if off > CLOSE:
-        raise Absent(f"its write time is no straight line of the rows: a size lies {PERCENT * off:.0f} % off")
+        raise NotAvailable(f"its write time is no straight line of the rows: a size lies {PERCENT * off:.0f} % off")
     known = [each.draws for _, each in sizes if each.draws is not None]
     draws = None
     if known:
@@ -74,8 +74,8 @@ def _line(asked: Asked) -> tuple[Replicates, Replicates]:
         value = float(centre[place, 0]) * factor
         drawn = None if draws is None else draws[place] * factor
         if value <= 0 or (drawn is not None and not (drawn > 0).all()):
-            raise Absent("too small to be seen next to the rest of the write")
-        found.append(Replicates(math.log(value), None if drawn is None else np.log(drawn), n, runs, degrees))
+            raise NotAvailable("too small to be seen next to the rest of the write")
+        found.append(BootstrapEstimate(math.log(value), None if drawn is None else np.log(drawn), n, runs, degrees))
     return found[0], found[1]
 
 
@@ -94,110 +94,116 @@ def _fit(rows: Floats, times: Floats) -> tuple[Floats, float]:
     return np.array([intercept, slope]), float(off.max())
 
 
-def _fixed(asked: Asked, _mode: str | None) -> Replicates:
+def _fixed(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
     return _line(asked)[0]
 
 
-def _per_row(asked: Asked, _mode: str | None) -> Replicates:
+def _per_row(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
     return _line(asked)[1]
 
 
-def _sizes_used(asked: Asked, _mode: str | None) -> str:
+def _sizes_used(asked: SystemRuns, _mode: str | None) -> str:
     return f"batches of {', '.join(f'{size:,}' for size, _ in _sizes(asked))}"
 
 
-def _tidying(asked: Asked, mode: str | None) -> Replicates:
+def _tidying(asked: SystemRuns, mode: str | None) -> BootstrapEstimate:
     """Return the flush or merge time in seconds per million events, which equals microseconds per row."""
     return asked.measures.hot(FLUSH_PER_ROW if _flushes(asked, mode) else MERGE_PER_ROW, asked.main(mode))
 
 
-def _which_tidying(asked: Asked, mode: str | None) -> str:
+def _which_tidying(asked: SystemRuns, mode: str | None) -> str:
     return "flush" if _flushes(asked, mode) else "merge"
 
 
-def _flushes(asked: Asked, mode: str | None) -> bool:
-    """Return True if rows are moved into files by a flush, not by a merge. Raises Absent if the client has neither."""
+def _flushes(asked: SystemRuns, mode: str | None) -> bool:
+    """Return True if rows are moved into files by a flush, not by a merge.
+
+    Raises NotAvailable if the client has neither.
+    """
     timed = [run.manifest for run in asked.main(mode).runs]
     if any(each.flush is not None and each.flush.rows for each in timed):
         return True
     if all(each.merge is None for each in timed):
-        raise Absent("no flush or merge was timed: its client has none")
+        raise NotAvailable("no flush or merge was timed: its client has none")
     return False
 
 
-def _slower(asked: Asked, mode: str | None) -> Replicates:
-    """Return the growth in %. Raises Absent if none was seen and even a doubling would not show: too few commits."""
+def _slower(asked: SystemRuns, mode: str | None) -> BootstrapEstimate:
+    """Return the growth in %.
+
+    Raises NotAvailable if none was seen and even a doubling would not show: too few commits.
+    """
     found = asked.measures.hot(RELATIVE_GROWTH, asked.main(mode)).scaled(PERCENT)
     estimate = found.estimate("%")
     if estimate.low is None or estimate.high is None:
-        raise Absent("cannot be determined from so few commits")
+        raise NotAvailable("cannot be determined from so few commits")
     if estimate.contains(0) and estimate.high - estimate.low > 2 * PERCENT:
         commits = _most_commits(asked, mode)
-        raise Absent(f"no change seen in {commits:,} commits; less than {estimate.high:,.0f} % would not show")
+        raise NotAvailable(f"no change seen in {commits:,} commits; less than {estimate.high:,.0f} % would not show")
     return found
 
 
-def _most_commits(asked: Asked, mode: str | None) -> int:
+def _most_commits(asked: SystemRuns, mode: str | None) -> int:
     return max((run.manifest.operations for run in asked.main(mode).hot_runs), default=0)
 
 
-def _commits_seen(asked: Asked, mode: str | None) -> str:
+def _commits_seen(asked: SystemRuns, mode: str | None) -> str:
     most = _most_commits(asked, mode)
     return f"extrapolated from {most:,} commits" if most < AFTER else ""
 
 
-def _slower_still(asked: Asked, mode: str | None) -> Replicates:
+def _slower_still(asked: SystemRuns, mode: str | None) -> BootstrapEstimate:
     return asked.measures.hot(SLOWER_AFTER, asked.main(mode)).scaled(PERCENT)
 
 
-_RATE = Question(
+_RATE = SummaryMetric(
     "rate", "Events/s", "events/s", hot(HARNESS_RATE), better=HIGHER,
     hint="Events that were written in a second of the window: reading, decoding and bookkeeping included. Hot runs.",
 )  # fmt: skip
-_P50 = Question("p50", "Write p50", "ms", hot(WRITE_MEDIAN), hint="Median time of one write. Hot runs.")
-_P99 = Question("p99", "Write p99", "ms", hot(WRITE_P99), hint="99 of 100 writes are faster. Hot runs.")
-_SLOWER = Question(
+_P50 = SummaryMetric("p50", "Write p50", "ms", hot(WRITE_MEDIAN), hint="Median time of one write. Hot runs.")
+_P99 = SummaryMetric("p99", "Write p99", "ms", hot(WRITE_P99), hint="99 of 100 writes are faster. Hot runs.")
+_SLOWER = SummaryMetric(
     "slower-1000", f"Slower after {AFTER:,} commits", "%", _slower, signed=True, note=_commits_seen,
     none="No system's writes were seen to slow down",
     hint=f"By how much of its median a write grows with {AFTER:,} commits to one table (Theil-Sen slope). Hot runs.",
 )  # fmt: skip
-_SLOWER_STILL = Question(
+_SLOWER_STILL = SummaryMetric(
     "slower-10000", f"Slower after {MANY_COMMITS:,} commits", "%", _slower_still, signed=True,
     hint=f"Median of the 500 writes before commit {MANY_COMMITS:,} against that of the first 500, in runs that long.",
 )  # fmt: skip
-_FILES = Question(
+_FILES = SummaryMetric(
     "files", "Files left", "files per million events", hot(FILES_LEFT),
     hint="Data and metadata files in the table's folder after the run, before any flush or merge.",
 )  # fmt: skip
-_BYTES = Question(
+_BYTES = SummaryMetric(
     "bytes", "Bytes left", "MB per million events", hot(STORED_PER_EVENT),
     hint="Data, metadata and catalog after the run, before any flush or merge.",
 )  # fmt: skip
-_WRITER_CPU = Question(
+_WRITER_CPU = SummaryMetric(
     "cpu-writer", "CPU: writer", "s per million events", hot(WRITER_CPU),
     hint="Processor time of the writing process: the client, and the loop that feeds it (null shows the loop's).",
 )  # fmt: skip
-_SERVERS_CPU = Question(
+_SERVERS_CPU = SummaryMetric(
     "cpu-servers", "CPU: servers", "s per million events", hot(SERVERS_CPU),
     hint="Processor time of the system's own servers: PostgreSQL, the catalog's server.",
 )  # fmt: skip
-_STREAM_CPU = Question(
+_STREAM_CPU = SummaryMetric(
     "cpu-stream", "CPU: stream", "s per million events", hot(STREAM_CPU),
     hint="Processor time of broker and producer while the window is open: the measurement's, not the system's.",
 )  # fmt: skip
-_WRITER_MEMORY = Question(
+_WRITER_MEMORY = SummaryMetric(
     "memory-writer", "Peak memory: writer", "MB", hot(WRITER_MEMORY),
     hint="The most that the writing process had in memory in any second (PSS); null shows what is the loop's.",
 )  # fmt: skip
-_SERVERS_MEMORY = Question(
+_SERVERS_MEMORY = SummaryMetric(
     "memory-servers", "Peak memory: servers", "MB", hot(SERVERS_MEMORY),
     hint="The most that the system's own servers had in memory together in any second (PSS).",
 )  # fmt: skip
-_TIDYING = Question(
+_TIDYING = SummaryMetric(
     "tidying", "Flush or merge", "s per million events", _tidying, note=_which_tidying,
     hint="To bring rows into few files after the run: to flush inlined rows, or to merge files. Not in Events/s.",
 )  # fmt: skip
-_COLD = Question(
+_COLD = SummaryMetric(
     "cold-start", "First write, cold", "ms", cold(FIRST_WRITE),
     hint="From the first write after a cold start to its return: the programs' files were out of memory.",
 )  # fmt: skip
@@ -216,7 +222,7 @@ ASKED = {
 USUAL = {SINGLE: ("rate", "p50", "p99", "slower-1000", "files", "cold-start"), BATCH: ("rate", "p50", "p99", "files")}
 
 
-def _in(mode: str, question: Question) -> Question:
+def _in(mode: str, question: SummaryMetric) -> SummaryMetric:
     asks, extreme = ASKED.get((question.key, mode), (None, "best"))
     usual = question.key in USUAL[mode]
     return replace(question, key=f"{question.key}-{mode}", mode=mode, asks=asks, extreme=extreme, usual=usual)
@@ -224,11 +230,11 @@ def _in(mode: str, question: Question) -> Question:
 
 QUESTIONS = (
     *(_in(mode, question) for mode in MODES for question in OF_A_MODE),
-    Question(
+    SummaryMetric(
         "fixed", "Fixed time of a commit", "ms", _fixed, better=LOWER, note=_sizes_used,
         hint="What a commit takes whatever it holds: the line through the median writes of all sizes of batches.",
     ),
-    Question(
+    SummaryMetric(
         "row", "Time of a row", "µs", _per_row, better=LOWER, note=_sizes_used,
         hint="What each row adds to a commit: the slope of the same line.",
     ),

@@ -7,17 +7,17 @@ from contextlib import suppress
 from pathlib import Path
 
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.statistics import Replicates
+from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.planner.cost_model import Cell, Cost, rtt_of
-from tidemark.results.paper.contribution import Contribution
+from tidemark.results.paper.paper_section import PaperSection
 from tidemark.results.publication import Publication
 from tidemark.runs.names import BATCH, MAIN, SINGLE
 from tidemark.runs.runset import Series
-from tidemark.studies.assembly import claims_of, sketches_of, tables_of
+from tidemark.studies.assembly import claims_of, figure_specs_of, tables_of
 from tidemark.studies.streams import paper, published
 from tidemark.studies.streams.findings import findings
-from tidemark.studies.streams.measures import MEASURES, StreamEvidence
+from tidemark.studies.streams.measures import MEASURES, StreamClaimData
 from tidemark.studies.streams.quantities import FILES_PER_COMMIT, GROWTH, QUANTITIES, SYSTEM_RATE
 from tidemark.studies.streams.questions import QUESTIONS
 from tidemark.studies.streams.study import STUDY
@@ -63,10 +63,10 @@ def _costs(measures: Measures) -> Iterator[Cost]:
 def _cost(measures: Measures, series: Series) -> Cost:
     runs = series.hot_runs or series.runs
     growth = files = None
-    with suppress(Absent):
+    with suppress(NotAvailable):
         slope = _of(measures, GROWTH, series)
         growth = slope.value if slope.estimate("").is_above(0) else 0.0
-    with suppress(Absent):
+    with suppress(NotAvailable):
         files = _of(measures, FILES_PER_COMMIT, series).value
     return Cost(
         system=series.system,
@@ -81,7 +81,7 @@ def _cost(measures: Measures, series: Series) -> Cost:
     )
 
 
-def _of(measures: Measures, quantity: Quantity, series: Series) -> Replicates:
+def _of(measures: Measures, quantity: Metric, series: Series) -> BootstrapEstimate:
     return measures.hot(quantity, series) if series.hot_runs else measures.cold(quantity, series)
 
 
@@ -96,7 +96,7 @@ RESULTS = Results(
         optional=("Polaris",),
     ),
     tables=tables_of(of_thesis, performance, storage, inlining, age),
-    sketches=sketches_of(
+    figure_specs=figure_specs_of(
         "tidemark.studies.streams.figures.components",
         "tidemark.studies.streams.figures.published",
         "tidemark.studies.streams.figures.performance",
@@ -105,7 +105,7 @@ RESULTS = Results(
         STUDY,
         QUANTITIES,
         MEASURES,
-        StreamEvidence,
+        StreamClaimData,
         rates={SINGLE: 2_000.0, BATCH: 80_000.0},
         set_up_bytes=2.0e9,
         remarks=(
@@ -114,7 +114,7 @@ RESULTS = Results(
             "time, as the thesis did.",
         ),
     ),
-    paper=Contribution(
+    paper=PaperSection(
         chapter=HERE / "chapter.typ",
         front=HERE / "front.typ",
         values=paper.values,

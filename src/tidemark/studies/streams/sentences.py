@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
-from tidemark.analysis.prose import SentenceWriter, conclusion, or_why, sentence
-from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.statistics import Estimate, Replicates
-from tidemark.analysis.words import against, listed, number, with_unit
+from tidemark.analysis.formatting import against, listed, number, with_unit
+from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, Estimate
+from tidemark.analysis.text_blocks import SentenceWriter, conclusion, or_why, sentence
 from tidemark.runs.names import BATCH, MODES, SINGLE
 from tidemark.runs.runset import Series
 from tidemark.studies.streams.quantities import (
@@ -83,17 +83,20 @@ class Writer(SentenceWriter):
             return " ".join(said)
         return f"In both modes{rests.pop()}" if said[0].startswith(WAY[MODES[0]]) else said[0]
 
-    def known(self, mode: str, compute: Callable[[Series], Replicates], unit: str) -> list[Known]:
-        """Return the systems of a mode that have a quantity, in table order. Raises Absent if fewer than two do."""
+    def known(self, mode: str, compute: Callable[[Series], BootstrapEstimate], unit: str) -> list[Known]:
+        """Return the systems of a mode that have a quantity, in table order.
+
+        Raises NotAvailable if fewer than two do.
+        """
         found = []
         for series in self.run_set.select(mode=mode, harness=False):
-            with suppress(Absent):
+            with suppress(NotAvailable):
                 found.append(Known(series, compute(series).estimate(unit)))
         if len(found) < 2:
-            raise Absent("fewer than two systems have runs for it")
+            raise NotAvailable("fewer than two systems have runs for it")
         return found
 
-    def hot(self, mode: str, quantity: Quantity) -> list[Known]:
+    def hot(self, mode: str, quantity: Metric) -> list[Known]:
         return self.known(mode, lambda series: self.measures.hot(quantity, series), quantity.unit)
 
     def ranked(self, mode: str) -> list[Known]:
@@ -137,11 +140,11 @@ class Writer(SentenceWriter):
     def tails(self, mode: str) -> str:
         tails = []
         for series in self.run_set.select(mode=mode, harness=False):
-            with suppress(Absent):
+            with suppress(NotAvailable):
                 tail = self.measures.first_hot(WRITE_P99, series).value
                 tails.append((tail / self.measures.first_hot(WRITE_MEDIAN, series).value, series.title))
         if not tails:
-            raise Absent("no first hot run has enough operations for a 99th percentile")
+            raise NotAvailable("no first hot run has enough operations for a 99th percentile")
         (least, calm), (most, wild) = min(tails), max(tails)
         if calm == wild:
             return f"In the first hot run, the 99th percentile of {calm} is {number(least, 3)} times its median."
@@ -213,7 +216,7 @@ class Writer(SentenceWriter):
         names = f"{a.title} and {b.title}"
         try:
             ratio = self.measures.ratio(HARNESS_RATE, a, b).estimate("x")
-        except Absent as absent:
+        except NotAvailable as absent:
             return f"{names} cannot be compared: {absent}."
         word = against(ratio, "a higher", "a lower", "")
         if not word:
@@ -229,13 +232,13 @@ class Writer(SentenceWriter):
         more, same, less = groups
         gains = []
         for batch in self.run_set.select(mode=BATCH, harness=False):
-            with suppress(Absent):
+            with suppress(NotAvailable):
                 single = self.measures.hot(HARNESS_RATE, self.run_set.find(batch.system, SINGLE))
                 ratio = self.measures.hot(HARNESS_RATE, batch).ratio(single).estimate("")
                 groups[against(ratio, more, less, same)].append(batch.title)
                 gains.append((ratio.value, batch.title))
         if not gains:
-            raise Absent("no system has runs in both modes")
+            raise NotAvailable("no system has runs in both modes")
         (least, first), (most, last) = min(gains), max(gains)
         whole = sentence(conclusion("batches", "they", groups))
         if first == last:

@@ -6,6 +6,6 @@ from tidemark.studies.study import Study
 
 STUDY = Study(
     name="streams",
-    title="Evaluating Data Stream Write Performance in SqlEngineTable Systems",
+    title="Evaluating Data Stream Write Performance in Lakehouse Systems",
     question="How fast can a data stream be written into a lakehouse table, event by event and in batches?",
 )

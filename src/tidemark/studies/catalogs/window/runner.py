@@ -18,7 +18,7 @@ from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.paths import private_directory
-from tidemark.runs.coding.shapes import Pairs, pairs, written
+from tidemark.runs.coding.serde import Pairs, pairs, written
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import Oracle
 from tidemark.services.postgres import Postgres

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import seaborn as sns
 
-from tidemark.analysis.measures import Absent
+from tidemark.analysis.measures import NotAvailable
 from tidemark.results.figures import style
-from tidemark.results.figures.studio import Drawn, Sketch, Studio
+from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.studies.ingest.fault_injection.kills import Killed, all_killed
 from tidemark.studies.ingest.front.settings import FRONT
 from tidemark.studies.ingest.outcomes import ACKED
@@ -26,19 +26,19 @@ ABOVE = 1.24  # position of the system's name in axes heights, above the names o
 SHADE = "#d9d9d9"
 
 
-def sketches() -> Iterator[Sketch]:
-    yield Sketch("ingest-faults", TITLE, timelines, optional=True)
+def figure_specs() -> Iterator[FigureSpec]:
+    yield FigureSpec("ingest-faults", TITLE, timelines, optional=True)
 
 
-def timelines(studio: Studio) -> Drawn:
+def timelines(context: FigureContext) -> DrawnFigure:
     """Draw a panel per system with a bar per 100 ms, grey from each kill until all write again."""
-    found = all_killed(studio.run_set)
+    found = all_killed(context.run_set)
     shown = found[:MOST]
     if not shown:
-        raise Absent("nothing was killed")
+        raise NotAvailable("nothing was killed")
     made = style.frame(style.PAGE, PANEL * len(shown))
     for place, killed in enumerate(shown):
-        _panel(studio, made, killed, len(shown) - 1 - place)
+        _panel(context, made, killed, len(shown) - 1 - place)
     notes = [
         f"Rows acknowledged in each {1000 * BIN_S:g} ms, by second of the window: two writers, or the clients of a "
         "front that commits for them. Dashed: SIGKILL, with what was killed (or its initial); grey: until all that it "
@@ -46,11 +46,11 @@ def timelines(studio: Studio) -> Drawn:
     ]
     if len(found) > MOST:
         notes.append(f"Not drawn: {', '.join(killed.series.title for killed in found[MOST:])}.")
-    return studio.finish(made, TITLE, [*notes, studio.run_set.coverage], [killed.run for killed in shown])
+    return context.finish(made, TITLE, [*notes, context.run_set.coverage], [killed.run for killed in shown])
 
 
-def _panel(studio: Studio, made: style.Frame, killed: Killed, above: int) -> None:
-    run, colour = killed.run, studio.colour(killed.series)
+def _panel(context: FigureContext, made: style.Frame, killed: Killed, above: int) -> None:
+    run, colour = killed.run, context.colour(killed.series)
     axes = made.axes(0.55, 0.15, bottom=PANEL * above, height=PANEL - APART)
     ends = (run.column("start_ns") + run.column("elapsed_ns")) / 1e9
     acked = outcomes(run) == ACKED

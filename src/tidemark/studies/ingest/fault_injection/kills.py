@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidemark.analysis.blocks import REPLICATES
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.statistics import Replicates, at_most, generator
-from tidemark.analysis.words import listed, number
+from tidemark.analysis.formatting import listed, number
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, at_most, generator
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.fault_injection.settings import BLIND, CHECK, FAULTS, NEVER, FaultSettings
@@ -125,36 +125,38 @@ def killed_of(series: Series) -> Iterator[Killed]:
 
 
 def all_killed(run_set: RunSet) -> list[Killed]:
-    """Return the runs with kills of all series; raise Absent if nothing was killed."""
+    """Return the runs with kills of all series; raise NotAvailable if nothing was killed."""
     found = [killed for series in series_with_kills(run_set) for killed in killed_of(series)]
     if not found:
-        raise Absent("nothing was killed")
+        raise NotAvailable("nothing was killed")
     return found
 
 
-def costly(series: Series) -> Replicates:
+def costly(series: Series) -> BootstrapEstimate:
     """Return the share of kills after which an acknowledged row was not present once, with a Jeffreys interval.
 
-    Raise Absent if nothing was killed, or if rows are lost without any kill.
+    Raise NotAvailable if nothing was killed, or if rows are lost without any kill.
     """
     found = list(killed_of(series))
     if not found:
-        raise Absent(series.missing())
+        raise NotAvailable(series.missing())
     if not all(killed.holds_undisturbed for killed in found):
-        raise Absent(f"{series.title} loses rows without any kill")
+        raise NotAvailable(f"{series.title} loses rows without any kill")
     bad, tried = sum(killed.with_loss for killed in found), sum(len(killed.each) for killed in found)
     draws = generator("kills", series.id).beta(bad + 0.5, tried - bad + 0.5, REPLICATES)
-    return Replicates(bad / tried, draws, tried, log=False, bounds=(0.0, 1.0))
+    return BootstrapEstimate(bad / tried, draws, tried, log=False, bounds=(0.0, 1.0))
 
 
-def twice(found: Sequence[Series]) -> Replicates:
+def twice(found: Sequence[Series]) -> BootstrapEstimate:
     """Return the share of kills after which a row is doubled in a table of these series, with a Jeffreys interval."""
     each = [kill for series in found for killed in killed_of(series) for kill in killed.each]
     if not each:
-        raise Absent("no writer sent a batch of an unknown outcome again: the key ingest.retry sets whether one does")
+        raise NotAvailable(
+            "no writer sent a batch of an unknown outcome again: the key ingest.retry sets whether one does"
+        )
     bad = sum(kill["doubled"] > 0 for kill in each)
     draws = generator("twice", *(series.id for series in found)).beta(bad + 0.5, len(each) - bad + 0.5, REPLICATES)
-    return Replicates(bad / len(each), draws, len(each), log=False, bounds=(0.0, 1.0))
+    return BootstrapEstimate(bad / len(each), draws, len(each), log=False, bounds=(0.0, 1.0))
 
 
 def kept_sentence(run_set: RunSet) -> str:

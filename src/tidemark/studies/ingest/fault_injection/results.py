@@ -7,8 +7,8 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from tidemark.analysis.words import Cell, Missing
-from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
+from tidemark.analysis.formatting import Cell, MissingCell
+from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.studies.ingest.fault_injection.kills import Killed, Kills, kept_sentence, killed_of, series_with_kills
 from tidemark.studies.ingest.fault_injection.settings import FAULTS
@@ -17,16 +17,16 @@ from tidemark.studies.ingest.part import UNEQUAL, PartResults
 WITHOUT = "rows are lost without any kill, see ingest-outcomes"
 
 
-def faults(workshop: Workshop) -> Iterator[Table]:
+def faults(builder: TableBuilder) -> Iterator[Table]:
     """Yield the table ingest-faults."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    for series in series_with_kills(workshop.run_set):
+    for series in series_with_kills(builder.run_set):
         for killed in killed_of(series):
             runs.append(killed.run)
             rows += [_row(killed, kills) for kills in killed.kills]
         if not series.runs:
-            rows.append([series.title, Missing(series.missing()), *[None] * (len(COLUMNS) - 2)])
+            rows.append([series.title, MissingCell(series.missing()), *[None] * (len(COLUMNS) - 2)])
     notes = [
         "Two writers append to one table in a closed loop. At random moments a writer (its process) or a server (all "
         "its processes) gets SIGKILL and is started again at once; a writer is replaced by a new one, and writers "
@@ -47,7 +47,7 @@ def faults(workshop: Workshop) -> Iterator[Table]:
         UNEQUAL,
     ]
     title = "What is there after a writer, a server or a buffer's process was killed"
-    yield workshop.table("ingest-faults", title, COLUMNS, rows, runs, notes)
+    yield builder.table("ingest-faults", title, COLUMNS, rows, runs, notes)
 
 
 COLUMNS = (
@@ -74,7 +74,7 @@ def _row(killed: Killed, kills: Kills) -> list[Cell]:
         verdict,
         len(kills.each),
         kills.with_loss,
-        kills.at_most if killed.holds_undisturbed else Missing(WITHOUT),
+        kills.at_most if killed.holds_undisturbed else MissingCell(WITHOUT),
         kills.total("acked"),
         median(kill["in_flight"] for kill in kills.each),
         *(kills.total(name) for name in ("unknown", "done", "not_done", "lost", "doubled", "partial")),
@@ -86,17 +86,17 @@ def _row(killed: Killed, kills: Kills) -> list[Cell]:
     ]
 
 
-def durability(workshop: Workshop) -> Iterator[Table]:
+def durability(builder: TableBuilder) -> Iterator[Table]:
     """Yield the table ingest-durability."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    for series in series_with_kills(workshop.run_set, (FAULTS,)):
+    for series in series_with_kills(builder.run_set, (FAULTS,)):
         for run in series.runs:
             runs.append(run)
             found: dict[str, Any] = dict(run.manifest.found)["durability"]
             rows.append([series.title, *_durability_cells(found), run.manifest.system.durability])
         if not series.runs:
-            rows.append([series.title, Missing(series.missing()), *[None] * (len(DURABILITY) - 2)])
+            rows.append([series.title, MissingCell(series.missing()), *[None] * (len(DURABILITY) - 2)])
     notes = [
         "After the window with kills, a client commits some batches; right after each acknowledgement the kernel is "
         "asked (cachestat) for the pages of the files that the commit made. A file is dirty if it has a page that "
@@ -108,7 +108,7 @@ def durability(workshop: Workshop) -> Iterator[Table]:
         "where it had not by then. The power is not cut here, and a disk's own cache is not seen.",
     ]
     title = "What of a commit is on the disk when it is acknowledged"
-    yield workshop.table("ingest-durability", title, DURABILITY, rows, runs, notes)
+    yield builder.table("ingest-durability", title, DURABILITY, rows, runs, notes)
 
 
 DURABILITY = (
@@ -121,11 +121,11 @@ DURABILITY = (
 
 def _durability_cells(found: dict[str, Any]) -> list[Cell]:
     if "excused" in found:
-        return [Missing(f"not measurable here: {found['excused']}"), *[None] * (len(DURABILITY) - 3)]
+        return [MissingCell(f"not measurable here: {found['excused']}"), *[None] * (len(DURABILITY) - 3)]
     seconds: Cell = found["seconds"]
     if seconds is None:
         watched = found["watched_seconds"]
-        seconds = Missing(f"more than {watched:g} s" if watched else "not waited for")
+        seconds = MissingCell(f"more than {watched:g} s" if watched else "not waited for")
     return [
         found["level"],
         found["commits"],
@@ -143,10 +143,10 @@ def _percent(part: int | None, whole: int) -> Cell:
     return None if part is None or not whole else 100 * part / whole
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield both tables."""
-    yield from faults(workshop)
-    yield from durability(workshop)
+    yield from faults(builder)
+    yield from durability(builder)
 
 
 RESULTS = PartResults(

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import seaborn as sns
 
-from tidemark.analysis.measures import Absent
+from tidemark.analysis.measures import NotAvailable
 from tidemark.analysis.statistics import Estimate
 from tidemark.results.figures import plots, style
-from tidemark.results.figures.studio import Drawn, Sketch, Studio
+from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.runs.run import Run
 from tidemark.studies.ingest import published
 from tidemark.studies.ingest.gateway.policies import BUNDLED, STAGED
@@ -20,21 +20,21 @@ ROW, LEFT, GAP = 0.26, 1.55, 0.25  # inches
 APART = 0.17  # distance from a row's middle to a policy's line, in rows
 
 
-def sketches() -> Iterator[Sketch]:
-    yield Sketch("ingest-group", TITLE, group)
+def figure_specs() -> Iterator[FigureSpec]:
+    yield FigureSpec("ingest-group", TITLE, group)
 
 
-def group(studio: Studio) -> Drawn:
+def group(context: FigureContext) -> DrawnFigure:
     """Draw rows per second (left) and p99 (right) of staged (filled) and bundled (hollow) requests over direct ones."""
     found: dict[tuple[str, int, int], dict[str, tuple[Estimate, Estimate | None]]] = {}
     runs: list[Run] = []
     for policy in (STAGED, BUNDLED):
-        for series, rate, tail in gains(studio.measures, policy):
+        for series, rate, tail in gains(context.measures, policy):
             key = (series.title, *shape(series))
             found.setdefault(key, {})[policy] = (rate, tail)
             runs += list(series.hot_runs)
     if not found:
-        raise Absent("no requests were gathered and committed one by one as well")
+        raise NotAvailable("no requests were gathered and committed one by one as well")
     made = style.frame(style.PAGE, ROW * len(found) + 0.1)
     wide = (style.PAGE - LEFT - GAP - 0.15) / 2
     panels = (made.axes(LEFT, GAP + wide + 0.15), made.axes(LEFT + wide + GAP, 0.15))
@@ -51,7 +51,9 @@ def group(studio: Studio) -> Drawn:
                 )
         for policy, rows in points.items():
             if rows:
-                plots.lines(axes, rows, "value", "row", studio.look, orient="y", joined=False, hollow=policy == BUNDLED)
+                plots.lines(
+                    axes, rows, "value", "row", context.look, orient="y", joined=False, hollow=policy == BUNDLED
+                )
         axes.axvline(1, color=style.INK, linewidth=0.7, linestyle=(0, (3, 2)))
         plots.titles(axes, [f"{title}, {rows:,} x {clients}" for title, rows, clients in found])
         plots.log_axis(axes)
@@ -60,12 +62,12 @@ def group(studio: Studio) -> Drawn:
     notes = [
         "Hot runs; rows a request x clients. Filled: staged, hollow: bundled; lines: 95 % intervals; upright ticks: "
         "what kyma's page prints for its store. Left, more is better; right, less.",
-        studio.run_set.coverage,
+        context.run_set.coverage,
     ]
     short = [f"{key[0]}, {key[1]:,} x {key[2]} ({policy})" for key, each in found.items() for policy in each
              if each[policy][1] is None]  # fmt: skip
     notes += [f"Too few requests for a p99: {', '.join(short)}."] if short else []
-    return studio.finish(made, TITLE, notes, runs)
+    return context.finish(made, TITLE, notes, runs)
 
 
 def _printed(policy: str, rows: int, clients: int) -> tuple[list[float], list[float]]:

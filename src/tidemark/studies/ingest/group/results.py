@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from tidemark.analysis.formatting import estimate_text
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.prose import SentenceWriter
-from tidemark.analysis.quantities import Absent
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import estimate_text
+from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.runs.runset import Series
 from tidemark.studies.assembly import Written
 from tidemark.studies.ingest.gateway.policies import BUNDLED, STAGED
@@ -30,7 +30,7 @@ class Gathering(SentenceWriter):
         """Return the sentence on rows per second and p99 of `policy` over those of one commit per request."""
         found = gains(self.measures, policy)
         if not found:
-            raise Absent(f"no requests were {policy} and committed one by one as well")
+            raise NotAvailable(f"no requests were {policy} and committed one by one as well")
         parts = [
             f"{_which(series)}: {estimate_text(rate)}" + (f" (p99 {estimate_text(tail)})" if tail else "")
             for series, rate, tail in found

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from tidemark.analysis.formatting import Cell, MissingCell, attempt
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Absent
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import Cell, Missing, attempt
-from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
+from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.gateway.policies import DIRECT, POLICIES
 from tidemark.studies.ingest.part import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, of_part, verdict_of
@@ -37,24 +37,24 @@ TITLES = {
 }
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield the table ingest-group."""
-    all_series = in_order(workshop.run_set)
+    all_series = in_order(builder.run_set)
     rows: list[list[Cell]] = []
     for series in all_series:
         given = GroupSettings.of(series)
         policy = given.policy
         direct = of_shape(all_series, series, DIRECT) if policy != DIRECT else None
         over = [
-            attempt("x", partial(workshop.measures.ratio, quantity, series, direct)) if direct and series.runs else None
+            attempt("x", partial(builder.measures.ratio, quantity, series, direct)) if direct and series.runs else None
             for quantity in (ROWS, P99)
         ]
-        share = null_share(workshop.measures, all_series, series)
+        share = null_share(builder.measures, all_series, series)
         is_near = not isinstance(share, float) or share > NEAR
         rows.append([
             series.title, f"{given.rows:,} x {given.clients}", policy, verdict_of(series),
-            *(hot_cell(workshop, quantity, series) for quantity in MEASURED), *over, share,
-            None if share is None or isinstance(share, Missing) else "harness-bound" if is_near else "no",
+            *(hot_cell(builder, quantity, series) for quantity in MEASURED), *over, share,
+            None if share is None or isinstance(share, MissingCell) else "harness-bound" if is_near else "no",
         ])  # fmt: skip
     columns = (
         SYSTEM, Column("shape", "Rows a request x clients"), Column("policy", "Policy"), VERDICT,
@@ -78,7 +78,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
     ]
     runs = [run for series in all_series for run in series.hot_runs]
     title = "Requests of many clients, committed one by one or gathered"
-    yield workshop.table("ingest-group", title, columns, rows, runs, notes)
+    yield builder.table("ingest-group", title, columns, rows, runs, notes)
 
 
 def in_order(run_set: RunSet) -> list[Series]:
@@ -114,8 +114,8 @@ def null_share(measures: Measures, all_series: list[Series], series: Series) -> 
         return None
     try:
         own, most = (measures.hot(REQUESTS, each).value for each in (series, null))
-    except Absent as absent:
-        return Missing(str(absent))
+    except NotAvailable as absent:
+        return MissingCell(str(absent))
     return 100 * own / most
 
 

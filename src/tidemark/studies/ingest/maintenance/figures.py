@@ -9,9 +9,9 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.ticker import MaxNLocator
 
-from tidemark.analysis.quantities import Absent
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.results.figures import style
-from tidemark.results.figures.studio import Drawn, Sketch, Studio
+from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.studies.ingest.maintenance.maintenance_results import Kept, kept_of, pairs, words_of
 
 TITLE = "Small files and commits over time, with and without maintenance"
@@ -23,15 +23,15 @@ SHADE = "#d9d9d9"
 DASHED = (0, (3, 2))
 
 
-def sketches() -> Iterator[Sketch]:
-    yield Sketch("ingest-maintenance", TITLE, over_time, optional=True)
+def figure_specs() -> Iterator[FigureSpec]:
+    yield FigureSpec("ingest-maintenance", TITLE, over_time, optional=True)
 
 
-def over_time(studio: Studio) -> Drawn:
+def over_time(context: FigureContext) -> DrawnFigure:
     """Draw a row per system: data files on the left, the median commit on the right; grey during a call."""
-    found = [(kept_of(own), kept_of(control) if control else []) for own, control in pairs(studio.run_set) if own.runs]
+    found = [(kept_of(own), kept_of(control) if control else []) for own, control in pairs(context.run_set) if own.runs]
     if not found:
-        raise Absent("no table was maintained while it was written to")
+        raise NotAvailable("no table was maintained while it was written to")
     shown = found[:MOST]
     made = style.frame(style.PAGE, PANEL * len(shown))
     wide = (style.PAGE - LEFT - GAP - RIGHT) / 2
@@ -41,7 +41,7 @@ def over_time(studio: Studio) -> Drawn:
             made.axes(LEFT, RIGHT + wide + GAP, bottom=bottom, height=PANEL - APART),
             made.axes(LEFT + wide + GAP, RIGHT, bottom=bottom, height=PANEL - APART),
         )
-        colour = studio.colour(kept[0].series)
+        colour = context.colour(kept[0].series)
         for runs, line, name in ((kept, "-", "maintained"), (control, DASHED, "not maintained")):
             if not runs:
                 continue
@@ -72,11 +72,11 @@ def over_time(studio: Studio) -> Drawn:
         "Left: data files on the disk. Right: median of the commits that ended in each sixteenth of the window. Solid: "
         "with maintenance, grey while a call lasts; dashed: without. Commits to tables that do not hold what was "
         "acknowledged are not drawn.",
-        studio.run_set.coverage,
+        context.run_set.coverage,
     ]
     if len(found) > MOST:
         notes.append(f"Not drawn: {', '.join(kept[0].series.title for kept, _ in found[MOST:])}.")
-    return studio.finish(made, TITLE, notes, [each.run for pair in shown for runs in pair for each in runs[:1]])
+    return context.finish(made, TITLE, notes, [each.run for pair in shown for runs in pair for each in runs[:1]])
 
 
 def _medians(one: Kept) -> tuple[list[float], list[float]]:

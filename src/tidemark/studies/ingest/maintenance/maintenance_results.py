@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import REPLICATES, BlockSample
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.statistics import Replicates, generator, quantile
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, generator, quantile
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.maintenance.compactor import DONE
@@ -146,50 +146,55 @@ def operations(kept: Sequence[Kept]) -> list[str]:
 
 
 def sound(kept: Sequence[Kept]) -> None:
-    """Raise Absent if there is no run, or a run's table does not hold what was acknowledged."""
+    """Raise NotAvailable if there is no run, or a run's table does not hold what was acknowledged."""
     if not kept:
-        raise Absent("not measured")
+        raise NotAvailable("not measured")
     if not all(each.is_exact for each in kept):
-        raise Absent(NOT_COMPARABLE)
+        raise NotAvailable(NOT_COMPARABLE)
 
 
-def commit_ms(kept: Sequence[Kept], probability: float, during: bool, operation: str | None = None) -> Replicates:
-    """Return a quantile of commit latency (ms), with a block bootstrap; raise Absent if there are too few commits."""
+def commit_ms(
+    kept: Sequence[Kept], probability: float, during: bool, operation: str | None = None
+) -> BootstrapEstimate:
+    """Return a quantile of commit latency (ms), with a block bootstrap.
+
+    Raise NotAvailable if there are too few commits.
+    """
     sound(kept)
     times = np.concatenate([each.times_ms(during, operation) for each in kept])
     least = round(1 / (1 - probability))
     if len(times) < least:
-        raise Absent(f"needs {least:,} commits, there are {len(times):,}")
+        raise NotAvailable(f"needs {least:,} commits, there are {len(times):,}")
     names = ("maintained", kept[0].series.id, during, operation)
     return quantile(BlockSample.prepare(np.maximum(times, 1e-3), generator(*names)), probability)
 
 
-def slowed(kept: Sequence[Kept], probability: float, operation: str | None = None) -> Replicates:
+def slowed(kept: Sequence[Kept], probability: float, operation: str | None = None) -> BootstrapEstimate:
     """Return the quantile of commits during a call over that of commits outside all calls."""
     during, between = (commit_ms(kept, probability, *which) for which in ((True, operation), (False, None)))
     return during.ratio(between)
 
 
-def round_s(kept: Sequence[Kept]) -> Replicates:
+def round_s(kept: Sequence[Kept]) -> BootstrapEstimate:
     """Return the median duration (s) of a maintenance round, with a bootstrap over rounds."""
     sound(kept)
     found = np.concatenate([each.rounds_s() for each in kept])
     if not len(found):
-        raise Absent("no round of maintenance ended without an error")
+        raise NotAvailable("no round of maintenance ended without an error")
     centre = float(np.log(np.median(found)))
     if len(found) < FEWEST_ROUNDS:
-        return Replicates(centre, None, len(found))
+        return BootstrapEstimate(centre, None, len(found))
     rng = generator("rounds", kept[0].series.id)
     draws = np.median(rng.choice(found, (REPLICATES, len(found))), axis=1)
-    return Replicates(centre, np.log(draws), len(found), degrees=len(found) - 1)
+    return BootstrapEstimate(centre, np.log(draws), len(found), degrees=len(found) - 1)
 
 
-def wrong(kept: Sequence[Kept]) -> Replicates:
+def wrong(kept: Sequence[Kept]) -> BootstrapEstimate:
     """Return the share of acknowledged rows that are missing or present more than once, with a Jeffreys interval."""
     oracles = [each.run.manifest.oracle for each in kept]
     bad, rows = sum(each.missing + each.duplicated for each in oracles), sum(each.expected for each in oracles)
     draws = generator("wrong", kept[0].series.id).beta(bad + 0.5, max(rows - bad, 0) + 0.5, REPLICATES)
-    return Replicates(bad / rows, draws, rows, log=False, bounds=(0.0, 1.0))
+    return BootstrapEstimate(bad / rows, draws, rows, log=False, bounds=(0.0, 1.0))
 
 
 def failed_calls(kept: Sequence[Kept], operation: str | None = None) -> tuple[int, int]:

@@ -8,10 +8,10 @@ from statistics import median
 
 import numpy as np
 
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.statistics import Replicates
-from tidemark.analysis.words import Cell, Missing, attempt, listed
-from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
+from tidemark.analysis.formatting import Cell, MissingCell, attempt, listed
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate
+from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.maintenance.maintenance_results import (
@@ -54,11 +54,11 @@ COLUMNS = (
 QUANTILES = (0.5, 0.99)
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield the table ingest-maintenance."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    for series, control in pairs(workshop.run_set):
+    for series, control in pairs(builder.run_set):
         rows += _of_series(series)
         runs += series.runs
         if control is not None and control.runs:
@@ -75,13 +75,13 @@ def build(workshop: Workshop) -> Iterator[Table]:
         "at the first look, at the one with most, and after the window. A client reads with the library that writes; "
         "peak memory is that of its process, with what it shares with others.",
     ]
-    yield workshop.table("ingest-maintenance", "Maintenance while writers write", COLUMNS, rows, runs, notes)
+    yield builder.table("ingest-maintenance", "Maintenance while writers write", COLUMNS, rows, runs, notes)
 
 
 def _of_series(series: Series) -> Iterator[list[Cell]]:
     kept = kept_of(series)
     if not kept:
-        yield [series.title, WHOLE, Missing(series.missing()), *[None] * (len(COLUMNS) - 3)]
+        yield [series.title, WHOLE, MissingCell(series.missing()), *[None] * (len(COLUMNS) - 3)]
         return
     yield _whole(series, WHOLE, kept)
     found = operations(kept)
@@ -90,7 +90,7 @@ def _of_series(series: Series) -> Iterator[list[Cell]]:
         yield [series.title, operation, None, *calls, *commits, *[None] * (len(COLUMNS) - 16)]
     left_undone = kept[0].found["maintenance"]["left_undone"]
     if left_undone:
-        yield [series.title, "what is left undone", Missing(left_undone), *[None] * (len(COLUMNS) - 3)]
+        yield [series.title, "what is left undone", MissingCell(left_undone), *[None] * (len(COLUMNS) - 3)]
 
 
 def _whole(series: Series, operation: str, kept: Sequence[Kept]) -> list[Cell]:
@@ -111,7 +111,7 @@ def _whole(series: Series, operation: str, kept: Sequence[Kept]) -> list[Cell]:
         words_of(kept),
         *_calls(kept, None),
         *_commits(kept, None),
-        within / elapsed if exact else Missing(NOT_COMPARABLE),
+        within / elapsed if exact else MissingCell(NOT_COMPARABLE),
         *(_longest([each.pause_s(during) for each in kept]) for during in (True, False)),
         100 * refused / max(tried, 1),
         *wrong,
@@ -152,7 +152,7 @@ def _commits(kept: Sequence[Kept], operation: str | None) -> list[Cell]:
     cells: list[Cell] = []
     has_calls = any(each.calls for each in kept)
     for probability in QUANTILES:
-        asked: list[tuple[str, Callable[[], Replicates]]] = [
+        asked: list[tuple[str, Callable[[], BootstrapEstimate]]] = [
             ("ms", partial(commit_ms, kept, probability, True, operation)),
             ("ms", partial(commit_ms, kept, probability, False)),
             ("x", partial(slowed, kept, probability, operation)),
@@ -167,10 +167,10 @@ def _longest(pauses: Sequence[float | None]) -> Cell:
 
 
 def held_sentence(run_set: RunSet) -> str:
-    """Return the sentences on the oracle's verdict on each table; raise Absent if none was maintained."""
+    """Return the sentences on the oracle's verdict on each table; raise NotAvailable if none was maintained."""
     found = [(kept_of(own), kept_of(other) if other else []) for own, other in pairs(run_set) if own.runs]
     if not found:
-        raise Absent("no table was maintained while it was written to")
+        raise NotAvailable("no table was maintained while it was written to")
     held, broken = [], []
     for kept, control in found:
         title = kept[0].series.title

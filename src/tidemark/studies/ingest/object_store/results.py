@@ -7,13 +7,13 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
+from tidemark.analysis.formatting import Cell, attempt, estimate_text, listed
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.statistics import Replicates, slope_of
-from tidemark.analysis.words import Cell, attempt, estimate_text, listed
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, slope_of
 from tidemark.planner.cost_model import Cell as Shape
 from tidemark.planner.cost_model import Cost, rtt_of
-from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
+from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest.part import VERDICT, PartResults, column_of, hot_cell, verdict_of
 from tidemark.studies.ingest.parts import part_name, settings_of
@@ -49,37 +49,37 @@ def local(measures: Measures, system: str) -> Series | None:
     return next((each for each in measures.run_set.select(mode=f"{ONE}-1") if each.system == system), None)
 
 
-def medians(measures: Measures, series: list[Series]) -> list[tuple[int, Replicates]]:
-    """Return pairs of the round trip and the median commit, both in milliseconds; Absent medians are left out."""
+def medians(measures: Measures, series: list[Series]) -> list[tuple[int, BootstrapEstimate]]:
+    """Return pairs of the round trip and the median commit, both in milliseconds; NotAvailable medians are left out."""
     found = []
     for each in series:
-        with suppress(Absent):
+        with suppress(NotAvailable):
             found.append((distance_ms(each), measures.hot(P50, each).linear()))
     return found
 
 
-def round_trips(measures: Measures, series: list[Series]) -> Replicates:
+def round_trips(measures: Measures, series: list[Series]) -> BootstrapEstimate:
     """Return the slope of the median commit over the store's round trip, both in ms (Theil 1950, Sen 1968).
 
-    It is the number of serial waits of a commit for the store. Raise Absent for fewer than two distances; the slope
-    has no interval if one of the medians, of too few commits, has none.
+    It is the number of serial waits of a commit for the store. Raise NotAvailable for fewer than two distances; the
+    slope has no interval if one of the medians, of too few commits, has none.
     """
     found = medians(measures, series)
     if len(found) < 2:
-        raise Absent("needs the medians at two distances or more")
+        raise NotAvailable("needs the medians at two distances or more")
     return slope_of(found)
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     rows: list[list[Cell]] = []
     runs = []
-    for system, series in far(workshop.measures).items():
-        trips = attempt("", partial(round_trips, workshop.measures, series))
-        near: Series | None = local(workshop.measures, system)
+    for system, series in far(builder.measures).items():
+        trips = attempt("", partial(round_trips, builder.measures, series))
+        near: Series | None = local(builder.measures, system)
         for each in ([near] if near else []) + series:
             rtt = None if each is near else distance_ms(each)
             row: list[Cell] = [each.title, "local disk" if each is near else "S3 server", rtt, verdict_of(each)]
-            row += [hot_cell(workshop, quantity, each) for quantity in ASKED]
+            row += [hot_cell(builder, quantity, each) for quantity in ASKED]
             rows.append([*row, None if each is near else trips])
             runs += list(each.hot_runs)
     columns = (
@@ -88,18 +88,18 @@ def build(workshop: Workshop) -> Iterator[Table]:
         Column("trips", "Serial round trips a commit", interval=True),
     )  # fmt: skip
     title = "Files in an S3 server: a commit by its distance"
-    yield workshop.table("ingest-storage", title, columns, rows, runs, NOTES)
+    yield builder.table("ingest-storage", title, columns, rows, runs, NOTES)
 
 
 def trips_sentence(measures: Measures) -> str:
     """Return the sentence on the number of waits of a commit for the store, by system, the fewest first."""
     parts = []
     for series in far(measures).values():
-        with suppress(Absent):
+        with suppress(NotAvailable):
             slope = round_trips(measures, series).estimate("")
             parts.append((slope.value, f"{series[0].title} {estimate_text(slope)}"))
     if not parts:
-        raise Absent("no system was measured at two distances of an object store")
+        raise NotAvailable("no system was measured at two distances of an object store")
     return (
         "For each millisecond that the object store is farther away, the median commit takes this many "
         f"milliseconds longer, which is its number of serial waits for the store: "
@@ -137,7 +137,7 @@ def _cost(measures: Measures, series: Series, given: WritersSettings) -> Cost:
         return replace(found, flaw=f"{NOT_COMPARABLE} ({where})")
     try:
         rate = measures.hot(COMMITS, series).value
-    except Absent as absent:
+    except NotAvailable as absent:
         return replace(found, flaw=f"{absent} ({where})")
     return replace(found, commit_ms=1000 * writers / rate, commits=rate * run.elapsed_s / 2)
 

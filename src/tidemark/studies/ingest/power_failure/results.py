@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 from tidemark.analysis.blocks import REPLICATES
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.statistics import Replicates, at_most, generator
-from tidemark.analysis.words import Cell, Missing, listed, number
-from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
+from tidemark.analysis.formatting import Cell, MissingCell, listed, number
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, at_most, generator
+from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.part import UNEQUAL, PartResults, of_part
@@ -61,9 +61,9 @@ class Cuts:
 
     @property
     def level(self) -> Cell:
-        """The durability class by the kernel's page state after commits before the window, or Missing."""
+        """The durability class by the kernel's page state after commits before the window, or MissingCell."""
         found = self.each[0]["at_acknowledgement"]
-        return found["level"] if "level" in found else Missing(f"not measurable here: {found['excused']}")
+        return found["level"] if "level" in found else MissingCell(f"not measurable here: {found['excused']}")
 
 
 def series_with_cuts(run_set: RunSet) -> tuple[Series, ...]:
@@ -72,34 +72,40 @@ def series_with_cuts(run_set: RunSet) -> tuple[Series, ...]:
 
 
 def all_cuts(run_set: RunSet) -> list[Cuts]:
-    """Return the cuts of each series with runs; raise Absent, with the reason if it is known, if there are none."""
+    """Return the cuts of each series with runs.
+
+    Raise NotAvailable, with the reason if it is known, if there are none.
+    """
     found = series_with_cuts(run_set)
     done = [Cuts.of(series) for series in found if series.runs]
     if not done:
-        raise Absent(found[0].missing() if found else "no power was cut")
+        raise NotAvailable(found[0].missing() if found else "no power was cut")
     return done
 
 
-def costly(series: Series) -> Replicates:
-    """Return the share of cuts that did not keep all acknowledged rows, with a Jeffreys interval; or raise Absent."""
+def costly(series: Series) -> BootstrapEstimate:
+    """Return the share of cuts that did not keep all acknowledged rows, with a Jeffreys interval.
+
+    Or raise NotAvailable.
+    """
     if not series.runs:
-        raise Absent(series.missing())
+        raise NotAvailable(series.missing())
     cuts = Cuts.of(series)
     bad, tried = cuts.with_loss, len(cuts.each)
     draws = generator("cuts", series.id).beta(bad + 0.5, tried - bad + 0.5, REPLICATES)
-    return Replicates(bad / tried, draws, tried, log=False, bounds=(0.0, 1.0))
+    return BootstrapEstimate(bad / tried, draws, tried, log=False, bounds=(0.0, 1.0))
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield the table ingest-power-cut."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    for series in series_with_cuts(workshop.run_set):
+    for series in series_with_cuts(builder.run_set):
         runs += series.runs
         if series.runs:
             rows.append(_row(Cuts.of(series)))
         else:
-            rows.append([series.title, None, Missing(series.missing()), *[None] * (len(COLUMNS) - 3)])
+            rows.append([series.title, None, MissingCell(series.missing()), *[None] * (len(COLUMNS) - 3)])
     notes = [
         "The table and its servers' data lie on an ext4 file system (mounted as the kernel does by default) in a file. "
         "Two writers append in a closed loop; at a random moment of the window's second half all their processes and "
@@ -117,7 +123,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
         UNEQUAL,
     ]
     title = "What is there after the power was cut"
-    yield workshop.table("ingest-power-cut", title, COLUMNS, rows, runs, notes)
+    yield builder.table("ingest-power-cut", title, COLUMNS, rows, runs, notes)
 
 
 COLUMNS = (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import LOWER, Absent, Quantity
-from tidemark.analysis.statistics import Replicates, counted
-from tidemark.analysis.words import Cell, Missing
-from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
+from tidemark.analysis.metrics import LOWER, Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, counted
+from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest.part import VERDICT, PartResults, of_part, verdict_of
@@ -18,20 +18,21 @@ from tidemark.systems.pruning_dataset import BY_NAME, PREDICATES
 
 
 def files_read(run: Run, predicate: str) -> int:
-    """Return the most files that a query with `predicate` was left to read; raise Absent for runs of another part."""
+    """Return the most files that a query with `predicate` was left to read.
+
+    Raise NotAvailable for runs of another part.
+    """
     if dict(run.manifest.config).get("part") != PRUNING:
-        raise Absent("no query is asked")
+        raise NotAvailable("no query is asked")
     return int(run.column("files")[run.words("predicate") == predicate].max())
 
 
-def _files(run: Run, predicate: str) -> Replicates:
+def _files(run: Run, predicate: str) -> BootstrapEstimate:
     return counted(files_read(run, predicate))
 
 
 QUANTITIES = tuple(
-    Quantity(
-        f"files read: {each.name}", "files", f"Files read: {each.name}", partial(_files, predicate=each.name), LOWER
-    )
+    Metric(f"files read: {each.name}", "files", f"Files read: {each.name}", partial(_files, predicate=each.name), LOWER)
     for each in PREDICATES
 )
 
@@ -46,17 +47,17 @@ def files_of(series: Series) -> int:
     return PruningSettings.of(series).files
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield the table: a row per system and number of files, a column per predicate; the least possible comes first."""
     rows: list[list[Cell]] = []
-    found = series_of(workshop.measures)
+    found = series_of(builder.measures)
     for files in sorted({files_of(each) for each in found}):
         rows.append(["(files with rows that fit)", files, None, *(each.files(files) for each in PREDICATES)])
         if files == 10:
             rows.append(["kyma, as printed", files, None, *(each.best for each in PREDICATES)])
         for each in found:
             if files_of(each) == files:
-                missing: Cell = None if each.runs else Missing(each.missing())
+                missing: Cell = None if each.runs else MissingCell(each.missing())
                 run = next(iter(each.hot_runs), None)
                 counts: list[Cell] = [None if run is None else files_read(run, name) for name in BY_NAME]
                 rows.append([each.title, files, missing or verdict_of(each), *counts])
@@ -75,7 +76,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
         "that contains another.",
     ]
     runs = [run for each in found for run in each.hot_runs]
-    yield workshop.table("ingest-pruning", "Files that a query is left to read", columns, rows, runs, notes)
+    yield builder.table("ingest-pruning", "Files that a query is left to read", columns, rows, runs, notes)
 
 
 RESULTS = PartResults(

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 
-from tidemark.analysis.measures import Absent
-from tidemark.analysis.words import Missing, attempt
+from tidemark.analysis.formatting import MissingCell, attempt
+from tidemark.analysis.measures import NotAvailable
 from tidemark.results.figures import plots, style
-from tidemark.results.figures.studio import Drawn, Look, Sketch, Studio
+from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec, Look
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest.settings import ONE, TailSettings
@@ -28,19 +28,19 @@ WAYS = {"by schedule": responses, "corrected": corrected, "closed loop": closed}
 MOST_POINTS = 400  # per line
 
 
-def sketches() -> Iterator[Sketch]:
-    yield Sketch("ingest-tail", RATES_TITLE, rates, optional=True)
-    yield Sketch("ingest-quantiles", QUANTILES_TITLE, quantiles, optional=True)
+def figure_specs() -> Iterator[FigureSpec]:
+    yield FigureSpec("ingest-tail", RATES_TITLE, rates, optional=True)
+    yield FigureSpec("ingest-quantiles", QUANTILES_TITLE, quantiles, optional=True)
 
 
-def rates(studio: Studio) -> Drawn:
+def rates(context: FigureContext) -> DrawnFigure:
     """Draw a line per system and target; overloaded rates are hollow with an arrow, since they are lower bounds."""
     made = style.frame(style.PAGE, 2.3)
     axes = made.axes(LEFT, 2.35)
     runs: list[Run] = []
     without: dict[str, list[str]] = {}
     percents: set[int] = set()
-    found = _lines(studio)
+    found = _lines(context)
     points: list[dict[str, object]] = []
     bounds: list[dict[str, object]] = []  # points that are lower bounds
     look, dashes = Look({}, {}), {}
@@ -49,11 +49,11 @@ def rates(studio: Studio) -> Drawn:
         target, arrivals = given.target, given.arrivals
         more = [*([] if target == ONE else [target]), *([] if arrivals == POISSON else [arrivals])]
         name = ", ".join([line[0].title, *more])
-        look.colours[name], look.shapes[name] = studio.colour(line[0]), studio.look.shapes[line[0].title]
+        look.colours[name], look.shapes[name] = context.colour(line[0]), context.look.shapes[line[0].title]
         dashes[name] = "" if target == ONE else (3, 2)
         for series in line:
-            value = attempt("ms", partial(studio.measures.hot, RESPONSE_P99, series))
-            if isinstance(value, Missing):
+            value = attempt("ms", partial(context.measures.hot, RESPONSE_P99, series))
+            if isinstance(value, MissingCell):
                 without.setdefault(value.reason, []).append(f"{series.title} {series.mode}")
                 continue
             percents.add(percent := TailSettings.of(series).percent)
@@ -65,7 +65,7 @@ def rates(studio: Studio) -> Drawn:
                 axes.annotate("", (x, 1.5 * value.value), (x, value.value),
                               arrowprops={"arrowstyle": "->", "color": style.ink(look.colours[name])})  # fmt: skip
     if not runs:
-        raise Absent("no hot run came by a schedule and was long enough for a p99")
+        raise NotAvailable("no hot run came by a schedule and was long enough for a p99")
     plots.lines(axes, points, "percent", "value", look, legend=True, dashes=dashes)
     plots.legend_beside(axes)
     if bounds:
@@ -80,35 +80,35 @@ def rates(studio: Studio) -> Drawn:
         "Hollow with an arrow: overloaded, a lower bound. Bars: 95 % intervals.",
         *(f"Not drawn: {', '.join(which)} ({reason})." for reason, which in without.items()),
     ]
-    return studio.finish(made, RATES_TITLE, [*notes, studio.run_set.coverage], runs)
+    return context.finish(made, RATES_TITLE, [*notes, context.run_set.coverage], runs)
 
 
-def _lines(studio: Studio) -> list[list[Series]]:
+def _lines(context: FigureContext) -> list[list[Series]]:
     """Return a list of series, by rate, for each system, target and kind of arrivals."""
     found: dict[tuple[str, str, str], list[Series]] = {}
-    for series in in_order(studio.run_set):
+    for series in in_order(context.run_set):
         if not series.is_null_baseline:
             given = TailSettings.of(series)
             found.setdefault((series.system, given.target, given.arrivals), []).append(series)
     return list(found.values())
 
 
-def quantiles(studio: Studio) -> Drawn:
+def quantiles(context: FigureContext) -> DrawnFigure:
     """Draw a panel per system and target, of the first hot run at the highest rate without overload."""
     shown = []
-    for line in _lines(studio):
+    for line in _lines(context):
         fit = [each for each in line if each.hot_runs and each.hot_runs[0].manifest.oracle.verdict]
         kept = [each for each in fit if not overloaded(each)] or fit
         if kept:
             shown.append(kept[-1])
     if not shown:
-        raise Absent("no hot run came by a schedule")
+        raise NotAvailable("no hot run came by a schedule")
     columns = min(ACROSS, len(shown))
     frame = pd.concat([_curves(series, place) for place, series in enumerate(shown)])
     grid = sns.FacetGrid(frame, col="panel", col_wrap=columns, sharex=False, sharey=False, height=1)
     made = style.tiled(grid.figure, list(grid.axes.flat), columns, tall=1.45, gap=0.55, left=0.55)
     for place, (series, axes) in enumerate(zip(shown, grid.axes.flat, strict=True)):
-        part, colour = frame[frame["panel"] == place], style.ink(studio.colour(series))
+        part, colour = frame[frame["panel"] == place], style.ink(context.colour(series))
         sns.lineplot(part, x="beyond", y="ms", hue="way", style="way", hue_order=list(WAYS), style_order=list(WAYS),
                      palette=[colour, colour, style.INK], dashes=["", (3, 2), (1, 1)], estimator=None, legend=False,
                      ax=axes)  # fmt: skip
@@ -128,7 +128,9 @@ def quantiles(studio: Studio) -> Drawn:
         "next to the name); half of all times are below the value at 50 %. Solid: responses by schedule; dotted, dark: "
         "the raw times of the closed loop before it; dashed: these with what HdrHistogram's rule adds to them."
     ]
-    return studio.finish(made, QUANTILES_TITLE, [*notes, studio.run_set.coverage], [each.hot_runs[0] for each in shown])
+    return context.finish(
+        made, QUANTILES_TITLE, [*notes, context.run_set.coverage], [each.hot_runs[0] for each in shown]
+    )
 
 
 def _curves(series: Series, panel: int) -> pd.DataFrame:

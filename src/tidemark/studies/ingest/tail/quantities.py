@@ -1,4 +1,4 @@
-"""Quantities of the part `tail`: times from the intended start, and those that a closed loop would report instead.
+"""MetricSet of the part `tail`: times from the intended start, and those that a closed loop would report instead.
 
 In an overloaded window, requests that never began are not among the times, and those that did began before them:
 the values are lower bounds, and tables mark them as such.
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import BlockSample
-from tidemark.analysis.quantities import LOWER, Absent, Quantity
-from tidemark.analysis.statistics import Replicates, generator, known, quantile, ratio_of_sums
+from tidemark.analysis.metrics import LOWER, Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, generator, known, quantile, ratio_of_sums
 from tidemark.runs.run import Run
 from tidemark.studies.ingest.outcomes import ACKED
 from tidemark.studies.ingest.quantities import NOT_COMPARABLE, outcomes
@@ -27,11 +27,11 @@ SPARSE = 0.99  # a quantile above it needs ten longer samples, one up to it need
 
 
 def _sound(run: Run) -> Run:
-    """Return the run; raise Absent for a run of another part, or whose table lacks what was acknowledged."""
+    """Return the run; raise NotAvailable for a run of another part, or whose table lacks what was acknowledged."""
     if dict(run.manifest.config).get("part") != TAIL:
-        raise Absent("requests came when those before were answered, and by no schedule")
+        raise NotAvailable("requests came when those before were answered, and by no schedule")
     if not run.manifest.oracle.verdict:
-        raise Absent(NOT_COMPARABLE)
+        raise NotAvailable(NOT_COMPARABLE)
     return run
 
 
@@ -85,48 +85,48 @@ def with_omitted(times: Times, expected: int) -> Times:
     return found
 
 
-def _quantile(run: Run, times: Callable[[Run], Times], probability: float) -> Replicates:
+def _quantile(run: Run, times: Callable[[Run], Times], probability: float) -> BootstrapEstimate:
     found = np.maximum(times(run), 1)
     least = round((10 if probability > SPARSE else 1) / (1 - probability))
     if len(found) < least:
-        raise Absent(f"needs {least:,} requests, the run has {len(found):,}")
+        raise NotAvailable(f"needs {least:,} requests, the run has {len(found):,}")
     return quantile(BlockSample.prepare(found, generator(run.label, times.__name__)), probability).scaled(1e-6)
 
 
-def _longest(run: Run) -> Replicates:
+def _longest(run: Run) -> BootstrapEstimate:
     found = responses(run)
     if not len(found):
-        raise Absent("no request was acknowledged")
+        raise NotAvailable("no request was acknowledged")
     return known(float(found.max()) * 1e-6)
 
 
-def _utilisation(run: Run) -> Replicates:
+def _utilisation(run: Run) -> BootstrapEstimate:
     """Return the offered rate times the mean service time, in percent, of one writer that serves serially."""
     rate = _schedule(run).requests_per_s
     if len(set(run.column("writer").tolist())) > 1:
-        raise Absent("the requests of many clients share a commit")
+        raise NotAvailable("the requests of many clients share a commit")
     times = services(run)
     if not len(times):
-        raise Absent("no request was acknowledged")
+        raise NotAvailable("no request was acknowledged")
     mean = ratio_of_sums(times, np.ones(len(times)), generator(run.label, "utilisation"))
     return mean.scaled(1e-9 * 100 * rate)
 
 
-def _capacity(run: Run) -> Replicates:
+def _capacity(run: Run) -> BootstrapEstimate:
     return known(_closed_loop(run).requests_per_s)
 
 
-def _offered(run: Run) -> Replicates:
+def _offered(run: Run) -> BootstrapEstimate:
     return known(_schedule(run).requests_per_s)
 
 
-def _of(name: str, title: str, times: Callable[[Run], Times], probability: float) -> Quantity:
-    return Quantity(name, "ms", title, partial(_quantile, times=times, probability=probability), LOWER)
+def _of(name: str, title: str, times: Callable[[Run], Times], probability: float) -> Metric:
+    return Metric(name, "ms", title, partial(_quantile, times=times, probability=probability), LOWER)
 
 
-CAPACITY = Quantity("closed rate", "requests/s", "Closed loop: requests", _capacity)
-OFFERED = Quantity("offered rate", "requests/s", "Offered", _offered)
-UTILISATION = Quantity("utilisation", "%", "Offered, of what the service allows", _utilisation, LOWER)
+CAPACITY = Metric("closed rate", "requests/s", "Closed loop: requests", _capacity)
+OFFERED = Metric("offered rate", "requests/s", "Offered", _offered)
+UTILISATION = Metric("utilisation", "%", "Offered, of what the service allows", _utilisation, LOWER)
 RESPONSE_P50, RESPONSE_P90, RESPONSE_P99, RESPONSE_P999, RESPONSE_P9999 = (
     _of(f"response {name}", f"Response: {title}", responses, probability)
     for name, title, probability in (
@@ -134,7 +134,7 @@ RESPONSE_P50, RESPONSE_P90, RESPONSE_P99, RESPONSE_P999, RESPONSE_P9999 = (
         ("p99.99", "p99.99", 0.9999),
     )
 )  # fmt: skip
-RESPONSE_MAX = Quantity("response max", "ms", "Response: longest", _longest, LOWER)
+RESPONSE_MAX = Metric("response max", "ms", "Response: longest", _longest, LOWER)
 SERVICE_P99 = _of("service p99", "Service: p99", services, 0.99)
 WAIT_P99 = _of("wait p99", "Wait: p99", waits, 0.99)
 CLOSED_P99 = _of("closed p99", "Closed loop: p99", closed, 0.99)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from tidemark.analysis.prose import SentenceWriter
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.words import estimate_text, listed
+from tidemark.analysis.formatting import estimate_text, listed
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.runs.runset import Series
 from tidemark.studies.assembly import Written
 from tidemark.studies.ingest.part import PartResults
@@ -24,21 +24,23 @@ class Tail(SentenceWriter):
     def _worked_off(self) -> list[Series]:
         found = [each for each in in_order(self.run_set) if not each.is_null_baseline and each.hot_runs]
         if not found:
-            raise Absent("no system was asked by a schedule")
+            raise NotAvailable("no system was asked by a schedule")
         return [each for each in found if not overloaded(each)]
 
     def omitted(self) -> str:
         """Return the sentence on delays that a closed loop misses, and whether the usual correction restores them."""
         parts, ratios, corrected = [], [], []
         for series in self._worked_off():
-            with suppress(Absent):
+            with suppress(NotAvailable):
                 ratio = understated(self.measures, series).estimate("x")
                 ratios.append(ratio)
                 parts.append(f"{estimate_text(ratio)} ({_which(series)})")
                 own = self.measures.hot(RESPONSE_P99, series).ratio(self.measures.hot(CORRECTED_P99, series))
                 corrected.append(own.estimate("x"))
         if not parts:
-            raise Absent("no window by a schedule and closed loop before it had requests enough for a 99th percentile")
+            raise NotAvailable(
+                "no window by a schedule and closed loop before it had requests enough for a 99th percentile"
+            )
         above, below = (sum(each.is_above(1) for each in ratios), sum(each.is_below(1) for each in ratios))
         near = sum(bool(each.contains(1)) for each in corrected)
         return (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from tidemark.analysis.formatting import Cell, MissingCell, attempt
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.statistics import Replicates
-from tidemark.analysis.words import Cell, Missing, attempt
-from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate
+from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.part import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, of_part, verdict_of
@@ -39,18 +39,18 @@ TIMES = (
 )  # fmt: skip
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield the table ingest-tail."""
-    all_series = in_order(workshop.run_set)
+    all_series = in_order(builder.run_set)
     rows: list[list[Cell]] = []
     for series in all_series:
         given = TailSettings.of(series)
-        share = null_share(workshop.measures, all_series, series)
+        share = null_share(builder.measures, all_series, series)
         near = ("harness-bound" if share > NEAR else "no") if isinstance(share, float) else None
-        ratio = partial(understated, workshop.measures, series)
+        ratio = partial(understated, builder.measures, series)
         rows.append([
             series.title, given.target, given.arrivals, given.percent, verdict_of(series), overload(series),
-            *(hot_cell(workshop, quantity, series) for quantity in (*RATES, *TIMES)),
+            *(hot_cell(builder, quantity, series) for quantity in (*RATES, *TIMES)),
             attempt("x", ratio) if series.runs else None, late(series), share, near,
         ])  # fmt: skip
     columns = (
@@ -81,7 +81,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
         UNEQUAL,
     ]
     runs = [run for series in all_series for run in series.hot_runs]
-    yield workshop.table("ingest-tail", "Requests by a schedule, and in a closed loop", columns, rows, runs, notes)
+    yield builder.table("ingest-tail", "Requests by a schedule, and in a closed loop", columns, rows, runs, notes)
 
 
 def in_order(run_set: RunSet) -> list[Series]:
@@ -118,7 +118,7 @@ def late(series: Series) -> Cell:
     return sum(counts) if counts else None
 
 
-def understated(measures: Measures, series: Series) -> Replicates:
+def understated(measures: Measures, series: Series) -> BootstrapEstimate:
     """Return the p99 of responses over the raw p99 of the closed loop before."""
     return measures.hot(RESPONSE_P99, series).ratio(measures.hot(CLOSED_P99, series))
 
@@ -130,5 +130,5 @@ def null_share(measures: Measures, all_series: list[Series], series: Series) -> 
         return None
     try:
         return 100 * measures.hot(OFFERED, series).value / measures.hot(CAPACITY, null).value
-    except Absent as absent:
-        return Missing(str(absent))
+    except NotAvailable as absent:
+        return MissingCell(str(absent))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from tidemark.analysis.formatting import estimate_text, listed
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.prose import SentenceWriter
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.words import estimate_text, listed
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import Written
 from tidemark.studies.ingest.part import PartResults, of_part
@@ -43,11 +43,11 @@ class Writer(SentenceWriter):
         return found
 
     def _of_most(self) -> tuple[int, list[Series]]:
-        """Return the most writers of one table and their series; raise Absent if no table had several writers."""
+        """Return the most writers of one table and their series; raise NotAvailable if no table had several writers."""
         found = self._of_one_table()
         most = max(found, default=1)
         if most == 1:
-            raise Absent("no table had several writers")
+            raise NotAvailable("no table had several writers")
         return most, found[most]
 
     def scaling(self) -> str:
@@ -56,12 +56,12 @@ class Writer(SentenceWriter):
         alone = {each.system: each for each in self._of_one_table().get(1, [])}
         parts, more, fewer = [], 0, 0
         for series in series_of_most:
-            with suppress(Absent):
+            with suppress(NotAvailable):
                 gain = self.measures.ratio(COMMITS, series, alone.get(series.system)).estimate("x")
                 parts.append((gain.value, f"{estimate_text(gain)} ({series.title})"))
                 more, fewer = more + gain.is_above(1), fewer + gain.is_below(1)
         if not parts:
-            raise Absent("no system was measured with one writer and with several")
+            raise NotAvailable("no system was measured with one writer and with several")
         parts.sort(reverse=True)
         return (
             f"With {most} writers, one table takes this multiple of the commits of one writer: "
@@ -73,11 +73,11 @@ class Writer(SentenceWriter):
         most, series_of_most = self._of_most()
         parts = []
         for series in series_of_most:
-            with suppress(Absent):
+            with suppress(NotAvailable):
                 share = self.measures.hot(CONFLICTS, series).scaled(100).estimate("%")
                 parts.append((-share.value, f"{estimate_text(share)} ({series.title})"))
         if not parts:
-            raise Absent("no system tells")
+            raise NotAvailable("no system tells")
         said = listed([words for _, words in sorted(parts)])
         return (
             f"Of the commits that {most} writers tried, as far as catalog or client tell, these shares were refused "
@@ -92,15 +92,15 @@ class Writer(SentenceWriter):
         for series in series_of_most:
             if series.runs and _set(series):
                 base = shipped.get(series.runs[0].manifest.system.base)
-                with suppress(Absent):
+                with suppress(NotAvailable):
                     rate = self.measures.ratio(COMMITS, series, base).estimate("x")
                     words = f"{series.title} {estimate_text(rate)} the commits"
-                    with suppress(Absent):
+                    with suppress(NotAvailable):
                         tail = self.measures.ratio(P50, series, base).estimate("x")
                         words += f", each of which takes {estimate_text(tail)} the time at the median"
                     parts.append(words)
         if not parts:
-            raise Absent("no system was measured with other settings of retries")
+            raise NotAvailable("no system was measured with other settings of retries")
         return (
             f"With retries as users set them, against the same client as shipped, {most} writers: {'; '.join(parts)}."
         )
@@ -116,7 +116,7 @@ class Writer(SentenceWriter):
                     parts.setdefault(f"{series.title} ({series.system})", []).append(words)
         checked = {each.system for each in self.run_set.select(harness=False) if each.runs}
         if not checked:
-            raise Absent("no run could be checked")
+            raise NotAvailable("no run could be checked")
         if not parts:
             return "No system lost or doubled a row that it had acknowledged."
         said = "; ".join(f"{name}: {', '.join(dict.fromkeys(words))}" for name, words in parts.items())

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from tidemark.analysis.measures import Absent
-from tidemark.analysis.words import Cell, Missing, attempt
-from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
+from tidemark.analysis.formatting import Cell, MissingCell, attempt
+from tidemark.analysis.measures import NotAvailable
+from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.views import one_a_system
@@ -39,22 +39,22 @@ COUNTED_BY = {
 }
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield the tables ingest-writers, ingest-scaling, ingest-outcomes and ingest-settings."""
-    yield _writers(workshop)
-    yield _scaling(workshop)
-    yield _outcomes(workshop)
-    yield _settings(workshop)
+    yield _writers(builder)
+    yield _scaling(builder)
+    yield _outcomes(builder)
+    yield _settings(builder)
 
 
-def in_order(workshop: Workshop) -> list[Series]:
+def in_order(builder: TableBuilder) -> list[Series]:
     """Return all series of the part `writers`: those of one table by number of writers, then those of a table each."""
 
     def place(series: Series) -> tuple[bool, int]:
         given = WritersSettings.of(series)
         return given.tables == OWN, given.writers
 
-    return sorted(of_part(workshop.run_set, WRITERS).select(), key=place)
+    return sorted(of_part(builder.run_set, WRITERS).select(), key=place)
 
 
 def _cell(series: Series) -> tuple[str, int]:
@@ -67,15 +67,15 @@ def _mode(series: Series) -> list[Cell]:
     return [series.title, given.writers, "one" if given.tables == ONE else "one each"]
 
 
-def _null_share(workshop: Workshop, series: Series) -> Cell:
+def _null_share(builder: TableBuilder, series: Series) -> Cell:
     """Return the commit rate in percent of the null system's rate with as many writers."""
-    null = next((each for each in workshop.run_set.select(mode=series.mode) if each.is_null_baseline), None)
+    null = next((each for each in builder.run_set.select(mode=series.mode) if each.is_null_baseline), None)
     if null is None or series.is_null_baseline or not series.runs:
         return None
     try:
-        own, most = (workshop.measures.hot(COMMITS, each).value for each in (series, null))
-    except Absent as absent:
-        return Missing(str(absent))
+        own, most = (builder.measures.hot(COMMITS, each).value for each in (series, null))
+    except NotAvailable as absent:
+        return MissingCell(str(absent))
     return 100 * own / most
 
 
@@ -83,15 +83,15 @@ def _runs(all_series: Sequence[Series]) -> list[Run]:
     return [run for series in all_series for run in series.hot_runs]
 
 
-def _writers(workshop: Workshop) -> Table:
+def _writers(builder: TableBuilder) -> Table:
     asked = (COMMITS, ROWS, P50, P99, P999, CONFLICTS, ABANDONED, FAIRNESS, FILES, SERVER_CPU, WRITER_CPU)
-    all_series = in_order(workshop)
+    all_series = in_order(builder)
     rows: list[list[Cell]] = [
         [
             *_mode(series),
             verdict_of(series),
-            *(hot_cell(workshop, quantity, series) for quantity in asked),
-            _null_share(workshop, series),
+            *(hot_cell(builder, quantity, series) for quantity in asked),
+            _null_share(builder, series),
         ]
         for series in all_series
     ]
@@ -110,23 +110,23 @@ def _writers(workshop: Workshop) -> Table:
         UNEQUAL,
     ]
     title = "One table, many writers: commits, times, refusals"
-    return workshop.table("ingest-writers", title, columns, rows, _runs(all_series), notes)
+    return builder.table("ingest-writers", title, columns, rows, _runs(all_series), notes)
 
 
-def _scaling(workshop: Workshop) -> Table:
+def _scaling(builder: TableBuilder) -> Table:
     """Return the table of gains from more writers, and from a table for each of them."""
-    all_series = in_order(workshop)
+    all_series = in_order(builder)
     found = {(series.system, *_cell(series)): series for series in all_series}
     rows: list[list[Cell]] = []
     for series in all_series:
         tables, writers = _cell(series)
-        row = [*_mode(series), attempt(COMMITS.unit, partial(workshop.measures.hot, COMMITS, series))]
+        row = [*_mode(series), attempt(COMMITS.unit, partial(builder.measures.hot, COMMITS, series))]
         others = (
             found.get((series.system, ONE, 1)) if writers > 1 else None,
             found.get((series.system, OWN, writers)) if tables == ONE else None,
         )
         row += [
-            attempt("x", partial(workshop.measures.ratio, COMMITS, series, other)) if other and series.runs else None
+            attempt("x", partial(builder.measures.ratio, COMMITS, series, other)) if other and series.runs else None
             for other in others
         ]
         rows.append(row)
@@ -139,12 +139,12 @@ def _scaling(workshop: Workshop) -> Table:
         "each, as many writers share the machine and the catalog's server, and do not overtake each other.",
         UNEQUAL,
     ]
-    return workshop.table("ingest-scaling", "What more writers bring", columns, rows, _runs(all_series), notes)
+    return builder.table("ingest-scaling", "What more writers bring", columns, rows, _runs(all_series), notes)
 
 
-def _outcomes(workshop: Workshop) -> Table:
+def _outcomes(builder: TableBuilder) -> Table:
     """Return the table of the outcomes of each run's commits, and of its oracle's findings."""
-    all_series = in_order(workshop)
+    all_series = in_order(builder)
     rows: list[list[Cell]] = []
     for series in all_series:
         for run in series.runs:
@@ -159,7 +159,7 @@ def _outcomes(workshop: Workshop) -> Table:
                 run.footprint.data_files, found.referenced_files, "; ".join(found.first_errors)[:200] or None,
             ])  # fmt: skip
         if not series.runs:
-            rows.append([*_mode(series), None, Missing(series.missing()), *[None] * 20])
+            rows.append([*_mode(series), None, MissingCell(series.missing()), *[None] * 20])
     columns = (
         SYSTEM, COUNT, TABLES, Column("run", "Run"), Column("state", "State"), VERDICT,
         Column("attempts", "Attempts"), Column("acked", "Acknowledged"), Column("conflict", "Conflict, tried again"),
@@ -178,12 +178,12 @@ def _outcomes(workshop: Workshop) -> Table:
     ]
     runs = [run for series in all_series for run in series.runs]
     title = "Final status of commits, and what exists afterwards"
-    return workshop.table("ingest-outcomes", title, columns, rows, runs, notes)
+    return builder.table("ingest-outcomes", title, columns, rows, runs, notes)
 
 
-def _settings(workshop: Workshop) -> Table:
+def _settings(builder: TableBuilder) -> Table:
     rows: list[list[Cell]] = []
-    run_set = of_part(workshop.run_set, WRITERS)
+    run_set = of_part(builder.run_set, WRITERS)
     all_series = run_set.select()
     for series in one_a_system(run_set):
         system = series.runs[0].manifest.system
@@ -205,4 +205,4 @@ def _settings(workshop: Workshop) -> Table:
         "up to 200 ms."
     ]
     title = "Retries of refused commits, and what an acknowledgement promises"
-    return workshop.table("ingest-settings", title, columns, rows, _runs(all_series), notes)
+    return builder.table("ingest-settings", title, columns, rows, _runs(all_series), notes)

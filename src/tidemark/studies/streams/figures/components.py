@@ -8,11 +8,11 @@ from functools import partial
 
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from tidemark.analysis.measures import Absent
-from tidemark.analysis.prose import lowest_and_highest
-from tidemark.analysis.words import Missing, attempt
+from tidemark.analysis.formatting import MissingCell, attempt
+from tidemark.analysis.measures import NotAvailable
+from tidemark.analysis.text_blocks import lowest_and_highest
 from tidemark.results.figures import plots, style
-from tidemark.results.figures.studio import Drawn, Sketch, Studio
+from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.runs.run import Run
 from tidemark.studies.streams.quantities import HARNESS_RATE
 
@@ -20,21 +20,21 @@ THREADS, BATCH_SIZE = "threads", "batch-size"  # sweeps of the shipped configura
 BOX_WIDTH, BOX_HEIGHT = 1.24, 0.5
 
 
-def sketches() -> Iterator[Sketch]:
+def figure_specs() -> Iterator[FigureSpec]:
     """Yield figures 4.1, 4.2 and batch-size; a sweep that the configuration omits has no figure."""
-    yield Sketch("figure-4.1", "The components of a measurement", components)
-    yield Sketch("figure-4.2", "Events written with one thread and with more", threads, optional=True)
-    yield Sketch("batch-size", "Throughput by batch size", batch_sizes, optional=True)
+    yield FigureSpec("figure-4.1", "The components of a measurement", components)
+    yield FigureSpec("figure-4.2", "Events written with one thread and with more", threads, optional=True)
+    yield FigureSpec("batch-size", "Throughput by batch size", batch_sizes, optional=True)
 
 
-def components(studio: Studio) -> Drawn:
+def components(context: FigureContext) -> DrawnFigure:
     """Draw the path of a trip from the file to a figure."""
     made = style.frame(style.PAGE, 1.42)
     axes = made.axes(0.1, 0.1, bottom=-0.38, height=1.8)  # no axis below needs the space
     axes.set_xlim(0, 6.8)
     axes.set_ylim(0.1, 1.9)
     axes.set_axis_off()  # drawn with matplotlib directly: seaborn draws data, and there is none
-    systems = studio.run_set.select(harness=False)
+    systems = context.run_set.select(harness=False)
     clients = ", ".join(dict.fromkeys(s.runs[0].manifest.system.client for s in systems if s.runs)) or "client"
     formats = ", ".join(dict.fromkeys(s.runs[0].manifest.system.format for s in systems if s.runs)) or "table"
     catalogs = "; ".join(dict.fromkeys(s.runs[0].manifest.system.catalog for s in systems if s.runs)) or "catalog"
@@ -79,15 +79,15 @@ def components(studio: Studio) -> Drawn:
     ]
     runs = [run for series in systems for run in series.runs]
     shown = "A trip passes from the file through Kafka and the harness into a table; the samples become the results."
-    drawn = studio.finish(made, "The components of a measurement", notes, runs, shown)
+    drawn = context.finish(made, "The components of a measurement", notes, runs, shown)
     return replace(drawn, notes=tuple(notes))  # it shows no run, so no warning about a run applies
 
 
-def threads(studio: Studio) -> Drawn:
+def threads(context: FigureContext) -> DrawnFigure:
     """Draw figure 4.2: the events of a window by the number of client threads."""
-    chosen = studio.run_set.select(sweep=THREADS)
+    chosen = context.run_set.select(sweep=THREADS)
     if not any(series.runs for series in chosen):
-        raise Absent("the configuration has no sweep 'threads', or none of its runs succeeded")
+        raise NotAvailable("the configuration has no sweep 'threads', or none of its runs succeeded")
     named = {
         f"{series.title}, {series.threads} thread{'s' if series.threads > 1 else ''}": series
         for series in sorted(chosen, key=lambda each: (each.title, each.threads))
@@ -95,9 +95,9 @@ def threads(studio: Studio) -> Drawn:
     rows = [(name, series, [plots.Count(run.manifest.events) for run in series.runs]) for name, series in named.items()]
     runs = [run for series in named.values() for run in series.runs]
     windows = sorted({round(run.manifest.window_s) for run in runs})
-    made, _ = plots.counts(studio, rows, f"events written in {' or '.join(f'{window:,}' for window in windows)} s")
+    made, _ = plots.counts(context, rows, f"events written in {' or '.join(f'{window:,}' for window in windows)} s")
     machine = runs[0].manifest.machine
-    notes = [f"A point is a run. This machine has {machine.threads} hardware threads.", *studio.run_set.notes]
+    notes = [f"A point is a run. This machine has {machine.threads} hardware threads.", *context.run_set.notes]
     shown = lowest_and_highest(
         "The number of events",
         [
@@ -106,31 +106,31 @@ def threads(studio: Studio) -> Drawn:
             for run in each.runs
         ],
     )
-    return studio.finish(made, "Events written with one thread and with more", notes, runs, shown)
+    return context.finish(made, "Events written with one thread and with more", notes, runs, shown)
 
 
-def batch_sizes(studio: Studio) -> Drawn:
+def batch_sizes(context: FigureContext) -> DrawnFigure:
     """Draw harness throughput by batch size, to show where each system's curve bends."""
-    chosen = [series for series in studio.run_set.select(sweep=BATCH_SIZE, harness=False) if series.runs]
+    chosen = [series for series in context.run_set.select(sweep=BATCH_SIZE, harness=False) if series.runs]
     if not chosen:
-        raise Absent("the configuration has no sweep 'batch-size', or none of its runs succeeded")
+        raise NotAvailable("the configuration has no sweep 'batch-size', or none of its runs succeeded")
     made = style.frame(style.COLUMN, 1.9)
     axes = made.axes(0.6, 1.1)
     runs: list[Run] = []
     largest: dict[str, float] = {}
     points: list[dict[str, object]] = []
     for series in sorted(chosen, key=lambda each: each.batch_size):
-        found = attempt(HARNESS_RATE.unit, partial(studio.measures.of_run, HARNESS_RATE, series.runs[-1]))
-        if isinstance(found, Missing):
+        found = attempt(HARNESS_RATE.unit, partial(context.measures.of_run, HARNESS_RATE, series.runs[-1]))
+        if isinstance(found, MissingCell):
             continue
         runs.append(series.runs[-1])
         points += plots.rows_of(found, system=series.title, rows=series.batch_size)
         largest[series.title] = found.value
     if not points:
-        raise Absent("no run of the sweep 'batch-size' has a rate")
+        raise NotAvailable("no run of the sweep 'batch-size' has a rate")
     order = sorted(largest, key=largest.__getitem__, reverse=True)  # the order of the lines' ends, from the top
     points.sort(key=lambda point: order.index(str(point["system"])))
-    plots.lines(axes, points, "rows", "value", studio.look, legend=True)
+    plots.lines(axes, points, "rows", "value", context.look, legend=True)
     plots.log_axis(axes)
     plots.log_axis(axes, "y")
     axes.grid()
@@ -141,4 +141,4 @@ def batch_sizes(studio: Studio) -> Drawn:
     shown = lowest_and_highest(
         "With the largest batches, throughput", [(largest[name], name) for name in reversed(order)]
     )
-    return studio.finish(made, "Throughput by batch size", notes, runs, shown)
+    return context.finish(made, "Throughput by batch size", notes, runs, shown)

@@ -8,14 +8,14 @@ from functools import partial
 import numpy as np
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from tidemark.analysis.measures import Absent, Measures
-from tidemark.analysis.prose import lowest_and_highest
-from tidemark.analysis.quantities import Quantity
-from tidemark.analysis.statistics import Estimate, Replicates
-from tidemark.analysis.words import Missing, attempt, number
+from tidemark.analysis.formatting import MissingCell, attempt, number
+from tidemark.analysis.measures import Measures, NotAvailable
+from tidemark.analysis.metrics import Metric
+from tidemark.analysis.statistics import BootstrapEstimate, Estimate
+from tidemark.analysis.text_blocks import lowest_and_highest
 from tidemark.results.figures import plots, style
+from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.results.figures.plots import StackedRow, stacked
-from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.names import MODES, SINGLE, STAGES
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
@@ -27,112 +27,114 @@ from tidemark.studies.streams.sentences import Writer
 COLD_EFFECT, TIME_BUDGET = "Run 0 compared with hot runs: median write", "Time budget of the first hot run"
 
 
-def sketches() -> Iterator[Sketch]:
-    """Yield all sketches; those that compare systems once per mode."""
+def figure_specs() -> Iterator[FigureSpec]:
+    """Yield all figures; those that compare systems once per mode."""
     for mode, words in MODE_WORDS.items():
-        yield Sketch(f"throughput-{mode}", f"Harness and system throughput, {words}", partial(throughput, mode=mode))
-        yield Sketch(f"latency-{mode}", f"Tail of the write times, {words}", partial(latency, mode=mode))
-        yield Sketch(f"growth-{mode}", f"Growth of the write time, {words}", partial(growth, mode=mode))
-        yield Sketch(f"footprint-{mode}", f"Bytes stored per event, {words}", partial(footprint, mode=mode))
-    yield Sketch("cold-effect", COLD_EFFECT, cold_effect)
-    yield Sketch("time-budget", TIME_BUDGET, time_budget)
+        yield FigureSpec(
+            f"throughput-{mode}", f"Harness and system throughput, {words}", partial(throughput, mode=mode)
+        )
+        yield FigureSpec(f"latency-{mode}", f"Tail of the write times, {words}", partial(latency, mode=mode))
+        yield FigureSpec(f"growth-{mode}", f"Growth of the write time, {words}", partial(growth, mode=mode))
+        yield FigureSpec(f"footprint-{mode}", f"Bytes stored per event, {words}", partial(footprint, mode=mode))
+    yield FigureSpec("cold-effect", COLD_EFFECT, cold_effect)
+    yield FigureSpec("time-budget", TIME_BUDGET, time_budget)
 
 
-def _estimate(quantity: Quantity, measures: Measures, series: Series) -> Estimate | str:
+def _estimate(quantity: Metric, measures: Measures, series: Series) -> Estimate | str:
     found = attempt(quantity.unit, partial(measures.hot, quantity, series))
-    return found.reason if isinstance(found, Missing) else found
+    return found.reason if isinstance(found, MissingCell) else found
 
 
 def _said(write: Callable[[], str]) -> str:
     """Return a sentence of the text as the finding of a figure, or an empty string if the runs do not support it."""
     try:
         return write()
-    except Absent:
+    except NotAvailable:
         return ""
 
 
 def _hot_runs(all_series: tuple[Series, ...]) -> list[Run]:
     runs = [run for series in all_series for run in series.hot_runs]
     if not runs:
-        raise Absent("there is no hot run")
+        raise NotAvailable("there is no hot run")
     return runs
 
 
-def throughput(studio: Studio, mode: str) -> Drawn:
+def throughput(context: FigureContext, mode: str) -> DrawnFigure:
     """Draw both throughputs of the typical hot run; the gap between them is the harness."""
-    chosen = studio.run_set.select(mode=mode)
+    chosen = context.run_set.select(mode=mode)
     runs = _hot_runs(chosen)
     rows: list[tuple[str, list[plots.Point]]] = []
     for series in chosen:
-        system = _estimate(SYSTEM_RATE, studio.measures, series)
+        system = _estimate(SYSTEM_RATE, context.measures, series)
         points: list[plots.Point] = [(system, series, True)] if not series.is_null_baseline else []
         if not isinstance(system, str):
-            points.append((_estimate(HARNESS_RATE, studio.measures, series), series, False))
+            points.append((_estimate(HARNESS_RATE, context.measures, series), series, False))
         rows.append((series.title, points))
-    made = plots.dots(studio, rows, "events per second", log=True)
+    made = plots.dots(context, rows, "events per second", log=True)
     notes = ["Filled: events per second inside write (system). Hollow: events per second of the window (harness). "
              "Lines are 95 % intervals over hot runs. Null stores nothing, so it has no system throughput.",
-             studio.run_set.coverage]  # fmt: skip
-    shown = _said(partial(Writer(studio.measures).throughputs, mode))
-    return studio.finish(made, f"Harness and system throughput, {MODE_WORDS[mode]}", notes, runs, shown)
+             context.run_set.coverage]  # fmt: skip
+    shown = _said(partial(Writer(context.measures).throughputs, mode))
+    return context.finish(made, f"Harness and system throughput, {MODE_WORDS[mode]}", notes, runs, shown)
 
 
-def growth(studio: Studio, mode: str) -> Drawn:
+def growth(context: FigureContext, mode: str) -> DrawnFigure:
     """Draw growth relative to each system's median write time, so that systems are comparable."""
-    chosen = studio.series(mode)
+    chosen = context.series(mode)
     runs = _hot_runs(chosen)
     rows = []
     for series in chosen:
-        found = attempt("%", partial(_percent, studio.measures, series))
-        rows.append((series.title, [(found.reason if isinstance(found, Missing) else found, series, True)]))
+        found = attempt("%", partial(_percent, context.measures, series))
+        rows.append((series.title, [(found.reason if isinstance(found, MissingCell) else found, series, True)]))
     fewest = {
         series.title: min(run.manifest.operations for run in series.hot_runs) for series in chosen if series.hot_runs
     }
     short = [f"{name} ({count:,})" for name, count in fewest.items() if count < 1000]
-    made = plots.dots(studio, rows, "% of the median per 1,000 commits", line=0.0)
+    made = plots.dots(context, rows, "% of the median per 1,000 commits", line=0.0)
     notes = ["Theil-Sen slopes over hot runs. Lines are 95 % intervals; one that contains 0 shows no trend.",
              *([f"Extrapolated from fewer commits than 1,000: {', '.join(short)}."] if short else []),
-             studio.run_set.coverage]  # fmt: skip
-    shown = _said(partial(Writer(studio.measures).growth, mode))
-    return studio.finish(made, f"Growth of the write time, {MODE_WORDS[mode]}", notes, runs, shown)
+             context.run_set.coverage]  # fmt: skip
+    shown = _said(partial(Writer(context.measures).growth, mode))
+    return context.finish(made, f"Growth of the write time, {MODE_WORDS[mode]}", notes, runs, shown)
 
 
-def _percent(measures: Measures, series: Series) -> Replicates:
+def _percent(measures: Measures, series: Series) -> BootstrapEstimate:
     return measures.hot(RELATIVE_GROWTH, series).scaled(100)
 
 
-def cold_effect(studio: Studio) -> Drawn:
-    chosen = studio.run_set.select(harness=False)
+def cold_effect(context: FigureContext) -> DrawnFigure:
+    chosen = context.run_set.select(harness=False)
     names = dict.fromkeys(series.title for series in chosen)
     rows = []
     for title in names:
         points: list[plots.Point] = []
         for series in (each for each in chosen if each.title == title):
-            found = attempt("", partial(studio.measures.cold_effect, WRITE_MEDIAN, series))
-            point = f"{series.mode_title}: {found.reason}" if isinstance(found, Missing) else found
+            found = attempt("", partial(context.measures.cold_effect, WRITE_MEDIAN, series))
+            point = f"{series.mode_title}: {found.reason}" if isinstance(found, MissingCell) else found
             points.append((point, series, series.mode == SINGLE))
         rows.append((title, points))
     runs = [run for series in chosen for run in series.runs]
     if not any(isinstance(point, Estimate) for _, points in rows for point, _, _ in points):
-        raise Absent("no series has both a run 0 and a hot run")
-    made = plots.dots(studio, rows, "median write, run 0 / hot", line=1.0, from_zero=False)
+        raise NotAvailable("no series has both a run 0 and a hot run")
+    made = plots.dots(context, rows, "median write, run 0 / hot", line=1.0, from_zero=False)
     notes = [
         "Filled: one by one; hollow: in batches. Lines are 95 % intervals; one that contains 1 shows no difference. "
         "The axis does not start at zero.",
-        studio.run_set.coverage,
+        context.run_set.coverage,
     ]
-    shown = Writer(studio.measures).together("cold")
-    return studio.finish(made, COLD_EFFECT, notes, runs, shown)
+    shown = Writer(context.measures).together("cold")
+    return context.finish(made, COLD_EFFECT, notes, runs, shown)
 
 
-def latency(studio: Studio, mode: str) -> Drawn:
+def latency(context: FigureContext, mode: str) -> DrawnFigure:
     """Draw the share of the first hot run's writes that took longer than a given time; both axes logarithmic."""
-    groups, runs = studio.groups(mode, 1, lambda run: (np.sort(run.column("write_ns")) / 1e6, None))
+    groups, runs = context.groups(mode, 1, lambda run: (np.sort(run.column("write_ns")) / 1e6, None))
     filled = sorted((group for group in groups if len(group.values)), key=lambda group: -float(np.median(group.values)))
     made = style.frame(style.COLUMN, 0.3 + 0.3 * max(len(filled), 5))
     axes = made.axes(0.98, 1.12)
     lowest = min(1 / len(group.values) for group in filled)
-    plots.tails(axes, {group.title: group.values for group in filled}, studio.look, legend=False)
+    plots.tails(axes, {group.title: group.values for group in filled}, context.look, legend=False)
     for place, group in enumerate(filled):
         words = f"{style.few_lines(group.title, 25)}\nmax {number(float(group.values[-1]), 3)} ms"
         axes.text(1.04, 1 - (place + 0.5) / len(filled), words, transform=axes.transAxes, fontsize=style.SMALL,
@@ -146,15 +148,15 @@ def latency(studio: Studio, mode: str) -> Drawn:
     axes.set_ylabel("writes that take longer")
     notes = ["Share of the writes that take longer than a time; all writes of the first hot run, both axes "
              "logarithmic. Names are ordered by median, slowest first."]  # fmt: skip
-    shown = _said(partial(Writer(studio.measures).tails, mode))
-    return studio.finish(made, f"Tail of the write times, {MODE_WORDS[mode]}", notes, runs, shown)
+    shown = _said(partial(Writer(context.measures).tails, mode))
+    return context.finish(made, f"Tail of the write times, {MODE_WORDS[mode]}", notes, runs, shown)
 
 
-def footprint(studio: Studio, mode: str) -> Drawn:
+def footprint(context: FigureContext, mode: str) -> DrawnFigure:
     """Draw data, metadata and catalog bytes per event of the last run, before any flush."""
     rows: list[StackedRow] = []
     runs: list[Run] = []
-    for series in studio.series(mode):
+    for series in context.series(mode):
         run = last_hot(series)
         if run is None:
             rows.append((series.title, (), series.missing()))
@@ -169,23 +171,23 @@ def footprint(studio: Studio, mode: str) -> Drawn:
             parts.append(("catalog", f.catalog_bytes / events))
         rows.append((series.title, tuple(parts), note))
     if not runs:
-        raise Absent("no run was measured")
+        raise NotAvailable("no run was measured")
     arrow = runs[0].manifest.logical_bytes / runs[0].manifest.events
     made = stacked(rows, "bytes per event")
     notes = [f"Bytes on disk after the last run, before inlined rows are flushed. One event has {arrow:,.0f} bytes in "
              "Arrow. The bars include an empty catalog, so short windows overstate the catalog."]  # fmt: skip
     totals = [(sum(size for _, size in parts), title) for title, parts, note in rows if parts and not note]
     shown = lowest_and_highest("The stored size per event", totals)
-    return studio.finish(made, f"Bytes stored per event, {MODE_WORDS[mode]}", notes, runs, shown)
+    return context.finish(made, f"Bytes stored per event, {MODE_WORDS[mode]}", notes, runs, shown)
 
 
-def time_budget(studio: Studio) -> Drawn:
+def time_budget(context: FigureContext) -> DrawnFigure:
     """Draw the shares of the window of each series' first hot run; a series without one shows the reason."""
     rows: list[StackedRow] = []
     written: list[tuple[float, str]] = []
     runs: list[Run] = []
     for mode in MODES:
-        for series in studio.run_set.select(mode=mode):
+        for series in context.run_set.select(mode=mode):
             run = series.run(1)
             label = f"{series.title}, {series.mode_title}"
             if run is None:
@@ -198,8 +200,8 @@ def time_budget(studio: Studio) -> Drawn:
             if not series.is_null_baseline:
                 written.append((dict(shares)["write"], label))
     if not runs:
-        raise Absent("no series has a hot run")
+        raise NotAvailable("no series has a hot run")
     made = stacked(rows, "% of the window", total=False, most=100.0, width=style.PAGE)
     notes = ["Parts are in the order of a cycle. Null stores nothing, so its whole window is harness."]
     shown = lowest_and_highest("The share of the window inside write", written)
-    return studio.finish(made, TIME_BUDGET, notes, runs, shown)
+    return context.finish(made, TIME_BUDGET, notes, runs, shown)

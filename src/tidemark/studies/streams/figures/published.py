@@ -8,11 +8,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.analysis.measures import Absent
-from tidemark.analysis.prose import conclusion, lowest_and_highest, sentence
+from tidemark.analysis.measures import NotAvailable
+from tidemark.analysis.text_blocks import conclusion, lowest_and_highest, sentence
 from tidemark.results.figures import plots
+from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec, Group
 from tidemark.results.figures.panels import cpu_strips, scatter_panels
-from tidemark.results.figures.studio import Drawn, Group, Sketch, Studio
 from tidemark.runs.names import BATCH, SINGLE
 from tidemark.runs.run import Run
 from tidemark.studies.streams.quantities import GROWTH
@@ -24,90 +24,94 @@ MODE_WORDS = {SINGLE: "one by one", BATCH: "in batches"}
 type Samples = tuple[NDArray[np.float64], NDArray[np.float64] | None]
 
 
-def sketches() -> Iterator[Sketch]:
-    """Yield all sketches, in the order of the thesis."""
+def figure_specs() -> Iterator[FigureSpec]:
+    """Yield all figures, in the order of the thesis."""
     for mode, first in ((SINGLE, 1), (BATCH, 7)):
         words = MODE_WORDS[mode]
-        yield Sketch(f"figure-5.{first}", f"Events written by run, {words}", partial(totals, mode=mode))
+        yield FigureSpec(f"figure-5.{first}", f"Events written by run, {words}", partial(totals, mode=mode))
         for place, (what, draw) in enumerate(_KINDS.items(), 1):
             title = f"{what}, {words}, {RUN_WORDS[FIRST_HOT]}"
-            yield Sketch(f"figure-5.{first + place}", title, partial(draw, mode=mode, number=FIRST_HOT, title=title))
+            yield FigureSpec(
+                f"figure-5.{first + place}", title, partial(draw, mode=mode, number=FIRST_HOT, title=title)
+            )
     for mode, first in ((SINGLE, 1), (BATCH, 11)):
         place = first
         for what in _APPENDIX:
             for number in (COLD, SECOND_HOT):
                 title = f"{what}, {MODE_WORDS[mode]}, {RUN_WORDS[number]}"
                 draw = partial(_KINDS[what], mode=mode, number=number, title=title)
-                yield Sketch(f"figure-A.{place}", title, draw)
+                yield FigureSpec(f"figure-A.{place}", title, draw)
                 place += 1
 
 
-def totals(studio: Studio, mode: str) -> Drawn:
+def totals(context: FigureContext, mode: str) -> DrawnFigure:
     """Draw figures 5.1 and 5.7: the events of each run."""
-    chosen = studio.series(mode)
+    chosen = context.series(mode)
     rows = [(series.title, series, [_count(run) for run in series.runs]) for series in chosen]
     runs = [run for series in chosen for run in series.runs]
     windows = sorted({round(run.manifest.window_s) for run in runs}) or [0]
     window = f"{windows[0]:,} s" if len(windows) == 1 else f"{windows[0]:,} to {windows[-1]:,} s"
-    made, notes = plots.counts(studio, rows, f"events written in {window}")
+    made, notes = plots.counts(context, rows, f"events written in {window}")
     means = [
         (float(np.mean([run.manifest.events for run in series.hot_runs])), series.title)
         for series in chosen
         if series.hot_runs
     ]
     shown = lowest_and_highest("The number of events per hot run", means)
-    return studio.finish(made, f"Events written by run, {MODE_WORDS[mode]}", notes, runs, shown)
+    return context.finish(made, f"Events written by run, {MODE_WORDS[mode]}", notes, runs, shown)
 
 
 def _count(run: Run) -> plots.Count:
     return plots.Count(run.manifest.events, run.cold, run.state if run.cold else "", bool(run.disturbed))
 
 
-def disk(studio: Studio, mode: str, number: int, title: str) -> Drawn:
+def disk(context: FigureContext, mode: str, number: int, title: str) -> DrawnFigure:
     """Draw the bytes written to the data's device in each whole second of the window."""
 
     def values(run: Run) -> Samples:
         found = run.seconds().disk_bytes_per_s
         return (np.empty(0) if found is None else found[np.isfinite(found)] / 1e6), None
 
-    groups, runs = studio.groups(mode, number, values)
+    groups, runs = context.groups(mode, number, values)
     made, notes = plots.boxes(groups, "written to disk per second", "MB")
     notes.append(
         "Bytes are those of all processes; a run in which the stream wrote more than a tenth of them is left out."
     )
-    return studio.finish(made, title, notes, runs, _medians("The median of the bytes per second", groups))
+    return context.finish(made, title, notes, runs, _medians("The median of the bytes per second", groups))
 
 
-def write_times(studio: Studio, mode: str, number: int, title: str) -> Drawn:
-    groups, runs = studio.groups(mode, number, lambda run: (run.column("write_ns") / 1e6, None))
+def write_times(context: FigureContext, mode: str, number: int, title: str) -> DrawnFigure:
+    groups, runs = context.groups(mode, number, lambda run: (run.column("write_ns") / 1e6, None))
     made, notes = plots.boxes(groups, "write time", "ms")
-    return studio.finish(made, title, notes, runs, _medians("The median write of this run", groups))
+    return context.finish(made, title, notes, runs, _medians("The median write of this run", groups))
 
 
-def read_times(studio: Studio, mode: str, number: int, title: str) -> Drawn:
+def read_times(context: FigureContext, mode: str, number: int, title: str) -> DrawnFigure:
     """Draw the time spent polling the broker per event; in batch mode, the batch's poll time divided by its events."""
-    groups, runs = studio.groups(mode, number, lambda run: (run.column("poll_ns") / run.column("rows") / 1e3, None))
+    groups, runs = context.groups(mode, number, lambda run: (run.column("poll_ns") / run.column("rows") / 1e3, None))
     made, notes = plots.boxes(groups, "time to read an event", "µs")
     if mode == BATCH:
         notes.append("A batch is fetched at once: a sample is the time of a batch divided by its events.")
-    elif most := max((series.read_ahead for series in studio.series(mode) if series.reads_in_goes), default=0):
+    elif most := max((series.read_ahead for series in context.series(mode) if series.reads_in_goes), default=0):
         notes.append(f"One read returns up to {most:,} events (a read batch): a sample is the mean over a read batch.")
-    return studio.finish(made, title, notes, runs, _medians("The median read time of this run", groups))
+    return context.finish(made, title, notes, runs, _medians("The median read time of this run", groups))
 
 
-def scatter(studio: Studio, mode: str, number: int, title: str) -> Drawn:
-    groups, runs = studio.groups(mode, number, lambda run: (run.column("write_ns") / 1e6, run.column("start_ns") / 1e9))
-    made, notes = scatter_panels(studio, groups, {run.label: run for run in runs}, "write", GROWTH)
+def scatter(context: FigureContext, mode: str, number: int, title: str) -> DrawnFigure:
+    groups, runs = context.groups(
+        mode, number, lambda run: (run.column("write_ns") / 1e6, run.column("start_ns") / 1e9)
+    )
+    made, notes = scatter_panels(context, groups, {run.label: run for run in runs}, "write", GROWTH)
     trends: dict[str, list[str]] = {GROWS: [], FLAT: [], FALLS: []}
     for run in runs:
         try:
-            slope = studio.measures.of_run(GROWTH, run).estimate("")
-        except Absent:
+            slope = context.measures.of_run(GROWTH, run).estimate("")
+        except NotAvailable:
             continue
         said = GROWS if slope.is_above(0) else FALLS if slope.is_below(0) else FLAT
         trends[said].append(run.manifest.system.title)
     shown = sentence(conclusion("in this run, the write time", "it", trends))
-    return studio.finish(made, title, notes, runs, shown)
+    return context.finish(made, title, notes, runs, shown)
 
 
 def _medians(subject: str, groups: Sequence[Group]) -> str:
@@ -117,16 +121,16 @@ def _medians(subject: str, groups: Sequence[Group]) -> str:
     )
 
 
-def cpu(studio: Studio, mode: str, number: int, title: str) -> Drawn:
+def cpu(context: FigureContext, mode: str, number: int, title: str) -> DrawnFigure:
     """Draw the CPU use of the complete machine per second."""
 
     def values(run: Run) -> Samples:
         seconds = run.seconds()
         return seconds.cpu_percent, seconds.second
 
-    groups, runs = studio.groups(mode, number, values)
+    groups, runs = context.groups(mode, number, values)
     made, notes = cpu_strips(groups)
-    return studio.finish(made, title, notes, runs, _medians("The median processor load", groups))
+    return context.finish(made, title, notes, runs, _medians("The median processor load", groups))
 
 
 _KINDS = {

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from tidemark.analysis.blocks import BlockSample
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.statistics import Replicates, generator, median
-from tidemark.analysis.words import Cell, Missing, attempt, growth_verdict
-from tidemark.results.tables.table import RUN, SYSTEM, Column, Table, Workshop
-from tidemark.runs.coding.fields import spelt
+from tidemark.analysis.formatting import Cell, MissingCell, attempt, growth_verdict
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, generator, median
+from tidemark.results.tables.table import RUN, SYSTEM, Column, Table, TableBuilder
+from tidemark.runs.coding.json_reader import spelt
 from tidemark.runs.run import Run
 from tidemark.studies.streams.quantities import GROWTH
 
@@ -35,22 +35,22 @@ NOTES = (
 )
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield table age if a sweep varies the number of commits."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     asked = False
-    for series in workshop.run_set.series:
-        if workshop.run_set.axis_of(series.sweep) != AXIS or series.stack != workshop.run_set.stack:
+    for series in builder.run_set.series:
+        if builder.run_set.axis_of(series.sweep) != AXIS or series.stack != builder.run_set.stack:
             continue
         asked = True
         if not series.runs:
-            rows.append([series.title, None, series.batch_size, *[Missing(series.missing())] * (len(COLUMNS) - 3)])
+            rows.append([series.title, None, series.batch_size, *[MissingCell(series.missing())] * (len(COLUMNS) - 3)])
         for run in series.runs:
             runs.append(run)
-            rows.append([series.title, _options(run), series.batch_size, run.number, *line(workshop, run)])
+            rows.append([series.title, _options(run), series.batch_size, run.number, *line(builder, run)])
     if asked:
-        yield workshop.table("age", "A commit's time against the age of its table", COLUMNS, rows, runs, NOTES)
+        yield builder.table("age", "A commit's time against the age of its table", COLUMNS, rows, runs, NOTES)
 
 
 def _options(run: Run) -> str:
@@ -58,21 +58,21 @@ def _options(run: Run) -> str:
     return ", ".join(f"{name} = {spelt(value)}" for name, value in run.manifest.system.options) or "as it comes"
 
 
-def part_median(run: Run, place: int) -> Replicates:
-    """Return the median write in ms of the window's first (`place` 0) or last fifth; Absent below 5 commits."""
+def part_median(run: Run, place: int) -> BootstrapEstimate:
+    """Return the median write in ms of the window's first (`place` 0) or last fifth; NotAvailable below 5 commits."""
     write = run.column("write_ns")
     size = len(write) // PARTS
     if size == 0:
-        raise Absent(f"needs {PARTS} commits, the run has {len(write)}")
+        raise NotAvailable(f"needs {PARTS} commits, the run has {len(write)}")
     found = write[:size] if place == 0 else write[-size:]
     return median(BlockSample.prepare(found, generator(run.label, "age", place))).scaled(MILLISECONDS)
 
 
-def line(workshop: Workshop, run: Run) -> list[Cell]:
+def line(builder: TableBuilder, run: Run) -> list[Cell]:
     """Return the cells from the number of commits on."""
     manifest, footprint = run.manifest, run.footprint
     first, last = (partial(part_median, run, place) for place in (0, PARTS - 1))
-    growth = attempt(GROWTH.unit, partial(workshop.measures.of_run, GROWTH, run))
+    growth = attempt(GROWTH.unit, partial(builder.measures.of_run, GROWTH, run))
     read = dict(manifest.found).get("reads", {}).get("streamed", {})
     bytes_ = None if footprint.catalog_bytes is None else footprint.metadata_bytes + footprint.catalog_bytes
     return [
@@ -86,6 +86,6 @@ def line(workshop: Workshop, run: Run) -> list[Cell]:
         growth_verdict(growth),
         footprint.data_files,
         footprint.metadata_files,
-        Missing(footprint.reason or "not measurable") if bytes_ is None else bytes_ / 1e6,
-        read["count_s"][0] if "count_s" in read else Missing(str(read.get("why_not", "its table was not read"))),
+        MissingCell(footprint.reason or "not measurable") if bytes_ is None else bytes_ / 1e6,
+        read["count_s"][0] if "count_s" in read else MissingCell(str(read.get("why_not", "its table was not read"))),
     ]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from tidemark.analysis.words import Cell, Missing, attempt
-from tidemark.results.tables.table import SWEEP, SYSTEM, Column, Table, Workshop
+from tidemark.analysis.formatting import Cell, MissingCell, attempt
+from tidemark.results.tables.table import SWEEP, SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.studies.streams.quantities import WRITE_MEDIAN
 
@@ -31,22 +31,22 @@ NOTES = (
 )
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield table inlining if DuckLake tables were read at the end of their runs."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    for series in workshop.run_set.series:
-        if series.stack != workshop.run_set.stack:
+    for series in builder.run_set.series:
+        if series.stack != builder.run_set.stack:
             continue
         run = next((run for run in reversed(series.runs) if "reads" in dict(run.manifest.found)), None)
         if run is None or run.manifest.system.format != FORMAT:
             continue
         runs.append(run)
-        write = attempt(WRITE_MEDIAN.unit, partial(workshop.measures.value, WRITE_MEDIAN, series))
+        write = attempt(WRITE_MEDIAN.unit, partial(builder.measures.value, WRITE_MEDIAN, series))
         rows.append([series.title, series.sweep, series.batch_size, *line(run, write)])
     if rows:
         rows.sort(key=lambda row: (str(row[1]), str(row[3]), str(row[4]), str(row[0]), row[2]))
-        yield workshop.table("inlining", "Inlining by catalog and limit", COLUMNS, rows, runs, NOTES)
+        yield builder.table("inlining", "Inlining by catalog and limit", COLUMNS, rows, runs, NOTES)
 
 
 def line(run: Run, write: Cell) -> list[Cell]:
@@ -55,10 +55,10 @@ def line(run: Run, write: Cell) -> list[Cell]:
     limit = dict(system.settings).get(LIMIT)
     return [
         system.catalog,
-        Missing("not reported") if limit is None else int(limit),
+        MissingCell("not reported") if limit is None else int(limit),
         write,
-        Missing(NO_FLUSH) if flush is None else flush.rows,
-        Missing(NO_FLUSH) if flush is None else flush.seconds,
+        MissingCell(NO_FLUSH) if flush is None else flush.rows,
+        MissingCell(NO_FLUSH) if flush is None else flush.seconds,
         *_answers(reads.get("streamed", {}), NOT_READ),
         *_answers(reads.get("flushed", {}), NO_FLUSH if flush is None else NOT_READ),
     ]
@@ -67,4 +67,4 @@ def line(run: Run, write: Cell) -> list[Cell]:
 def _answers(told: Mapping[str, Any], why_not: str) -> list[Cell]:
     if "count_s" in told:
         return [*told["count_s"], *told["sum_s"]]
-    return [Missing(str(told.get("why_not", why_not)))] * len(ANSWERS)
+    return [MissingCell(str(told.get("why_not", why_not)))] * len(ANSWERS)

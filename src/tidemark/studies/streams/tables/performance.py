@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations
 
+from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison, growth_verdict
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Quantity
-from tidemark.analysis.statistics import Estimate, Replicates
-from tidemark.analysis.words import Cell, Missing, attempt, comparison, growth_verdict
-from tidemark.results.tables.table import IDENTITY, PER_RUN, Column, Table, Workshop
+from tidemark.analysis.metrics import Metric
+from tidemark.analysis.statistics import BootstrapEstimate, Estimate
+from tidemark.results.tables.table import IDENTITY, PER_RUN, Column, Table, TableBuilder
 from tidemark.runs.names import MODES, STAGES
 from tidemark.runs.run import STATES, Run
 from tidemark.runs.runset import Series
@@ -31,14 +31,14 @@ from tidemark.studies.streams.quantities import (
 )
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield tables throughput, latency, growth, ratios, cold-effect and time-budget."""
-    yield _throughput(workshop)
-    yield _latency(workshop)
-    yield _growth(workshop)
-    yield _ratios(workshop)
-    yield _cold_effect(workshop)
-    yield _time_budget(workshop)
+    yield _throughput(builder)
+    yield _latency(builder)
+    yield _growth(builder)
+    yield _ratios(builder)
+    yield _cold_effect(builder)
+    yield _time_budget(builder)
 
 
 def _identity(series: Series, run: Run) -> list[Cell]:
@@ -46,11 +46,11 @@ def _identity(series: Series, run: Run) -> list[Cell]:
     return [series.title, series.mode_title, series.repeat_of(run), run.number, run.state]
 
 
-def _throughput(workshop: Workshop) -> Table:
+def _throughput(builder: TableBuilder) -> Table:
     """Return table throughput: both throughputs of every run, and of the typical hot run."""
-    measures = workshop.measures
+    measures = builder.measures
     rows: list[list[Cell]] = []
-    for series in workshop.run_set.select():
+    for series in builder.run_set.select():
         for run in series.runs:
             harness = attempt("events/s", partial(measures.of_run, HARNESS_RATE, run))
             system = attempt("events/s", partial(measures.of_run, SYSTEM_RATE, run))
@@ -73,26 +73,26 @@ def _throughput(workshop: Workshop) -> Table:
         "variance between runs, or between repeats of a series. Cold and hot runs are never averaged.",
     ]
     title = "Harness and system throughput of every run"
-    return workshop.table("throughput", title, columns, rows, workshop.run_set.runs, notes)
+    return builder.table("throughput", title, columns, rows, builder.run_set.runs, notes)
 
 
-def _share(part: Estimate | Missing, whole: Estimate | Missing) -> Cell:
-    return None if isinstance(part, Missing) or isinstance(whole, Missing) else 100 * part.value / whole.value
+def _share(part: Estimate | MissingCell, whole: Estimate | MissingCell) -> Cell:
+    return None if isinstance(part, MissingCell) or isinstance(whole, MissingCell) else 100 * part.value / whole.value
 
 
-def _latency(workshop: Workshop) -> Table:
+def _latency(builder: TableBuilder) -> Table:
     """Return table latency: the distribution of the write times of every run, up to its maximum."""
     asked = (
         WRITE_MEDIAN, WRITE_IQR, WRITE_P90, WRITE_P99, WRITE_P999,
         WRITE_MAX, READ_MEDIAN, READ_P99,
     )  # fmt: skip
     rows: list[list[Cell]] = []
-    for series in workshop.run_set.select():
+    for series in builder.run_set.select():
         for run in series.runs:
-            cells = [attempt(quantity.unit, partial(workshop.measures.of_run, quantity, run)) for quantity in asked]
+            cells = [attempt(quantity.unit, partial(builder.measures.of_run, quantity, run)) for quantity in asked]
             rows.append([*_identity(series, run), run.manifest.operations, *cells])
         if not series.runs:
-            rows.append([series.title, series.mode_title, *[None] * 4, Missing(series.missing()), *[None] * 7])
+            rows.append([series.title, series.mode_title, *[None] * 4, MissingCell(series.missing()), *[None] * 7])
     columns = (
         *PER_RUN,
         Column("n", "n"),
@@ -101,9 +101,9 @@ def _latency(workshop: Workshop) -> Table:
     notes = [
         "Times are per operation: in batches, a write or a read covers a whole batch. Outliers are included. A "
         "quantile is given if at least one operation lies beyond it on average; a maximum has no interval.",
-        *reading_notes(workshop.run_set.select()),
+        *reading_notes(builder.run_set.select()),
     ]
-    return workshop.table("latency", "Write and read times of every run", columns, rows, workshop.run_set.runs, notes)
+    return builder.table("latency", "Write and read times of every run", columns, rows, builder.run_set.runs, notes)
 
 
 def reading_notes(series: Sequence[Series]) -> tuple[str, ...]:
@@ -118,21 +118,21 @@ def reading_notes(series: Sequence[Series]) -> tuple[str, ...]:
     )
 
 
-def _heading(quantity: Quantity) -> str:
+def _heading(quantity: Metric) -> str:
     return quantity.name[0].upper() + quantity.name[1:]
 
 
-def _key(quantity: Quantity) -> str:
+def _key(quantity: Metric) -> str:
     return quantity.name.replace(" ", "_").replace(".", "")
 
 
-def _growth(workshop: Workshop) -> Table:
+def _growth(builder: TableBuilder) -> Table:
     """Return table growth: the Theil-Sen slope of the write time with the number of commits."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    for series in workshop.run_set.select():
-        slope = attempt(GROWTH.unit, partial(workshop.measures.hot, GROWTH, series))
-        relative = attempt("%", partial(_relative_percent, workshop.measures, series))
+    for series in builder.run_set.select():
+        slope = attempt(GROWTH.unit, partial(builder.measures.hot, GROWTH, series))
+        relative = attempt("%", partial(_relative_percent, builder.measures, series))
         commits = sum(run.manifest.operations for run in series.hot_runs)
         rows.append(
             [series.title, series.mode_title, len(series.hot_runs), commits, slope, relative, growth_verdict(slope)]
@@ -152,20 +152,20 @@ def _growth(workshop: Workshop) -> Table:
         "commits."
     ]
     title = "Growth of the write time with the number of commits"
-    return workshop.table("growth", title, columns, rows, runs, notes)
+    return builder.table("growth", title, columns, rows, runs, notes)
 
 
-def _relative_percent(measures: Measures, series: Series) -> Replicates:
+def _relative_percent(measures: Measures, series: Series) -> BootstrapEstimate:
     return measures.hot(RELATIVE_GROWTH, series).scaled(100)
 
 
-def _ratios(workshop: Workshop) -> Table:
+def _ratios(builder: TableBuilder) -> Table:
     """Return table ratios: every pair of systems in a mode, hot runs compared with hot runs."""
-    measures = workshop.measures
+    measures = builder.measures
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for mode in MODES:
-        series = [each for each in workshop.run_set.select(mode=mode, harness=False) if each.hot_runs]
+        series = [each for each in builder.run_set.select(mode=mode, harness=False) if each.hot_runs]
         runs += [run for each in series for run in each.hot_runs]
         for a, b in combinations(series, 2):
             times = attempt("", partial(measures.ratio, WRITE_MEDIAN, a, b))
@@ -185,17 +185,17 @@ def _ratios(workshop: Workshop) -> Table:
         "Ratios compare the typical hot runs. Cliff's delta is the share of pairs in which A's write takes longer "
         "minus the share in which B's does; 0 means neither. The verdict follows from the interval of the ratio of "
         "medians.",
-        f"Intervals are 95 %. {workshop.run_set.coverage}",
+        f"Intervals are 95 %. {builder.run_set.coverage}",
     ]
     title = "Pairs of systems: ratios of hot runs"
-    return workshop.table("ratios", title, columns, rows, runs, notes)
+    return builder.table("ratios", title, columns, rows, runs, notes)
 
 
-def _cold_effect(workshop: Workshop) -> Table:
+def _cold_effect(builder: TableBuilder) -> Table:
     """Return table cold-effect: run 0 compared with the hot runs."""
-    measures = workshop.measures
+    measures = builder.measures
     rows: list[list[Cell]] = []
-    for series in workshop.run_set.select():
+    for series in builder.run_set.select():
         states = dict.fromkeys(run.state for run in series.cold_runs)
         first = series.cold_runs[0].manifest.first_write_ns if series.cold_runs else None
         times = attempt("", partial(measures.cold_effect, WRITE_MEDIAN, series))
@@ -203,7 +203,7 @@ def _cold_effect(workshop: Workshop) -> Table:
             [
                 series.title,
                 series.mode_title,
-                ", ".join(states) if states else Missing(series.missing(0)),
+                ", ".join(states) if states else MissingCell(series.missing(0)),
                 attempt("ms", partial(measures.cold, WRITE_MEDIAN, series)),
                 attempt("ms", partial(measures.hot, WRITE_MEDIAN, series)),
                 times,
@@ -234,13 +234,13 @@ def _cold_effect(workshop: Workshop) -> Table:
         "start, it shows what starting cold costs.",
     ]
     title = "Cost of a cold start: run 0 compared with hot runs"
-    return workshop.table("cold-effect", title, columns, rows, workshop.run_set.runs, notes)
+    return builder.table("cold-effect", title, columns, rows, builder.run_set.runs, notes)
 
 
-def _time_budget(workshop: Workshop) -> Table:
+def _time_budget(builder: TableBuilder) -> Table:
     """Return table time-budget: the parts of every run's wall-clock time."""
     rows: list[list[Cell]] = []
-    for series in workshop.run_set.select():
+    for series in builder.run_set.select():
         for run in series.runs:
             budget = dict(run.manifest.time_budget_ns)
             shares = [100 * budget.get(part, 0) / run.manifest.elapsed_ns for part in STAGES]
@@ -252,4 +252,4 @@ def _time_budget(workshop: Workshop) -> Table:
         Column("accounted", "Accounted for", "%"),
     )
     title = "Time budget of each run"
-    return workshop.table("time-budget", title, columns, rows, workshop.run_set.runs)
+    return builder.table("time-budget", title, columns, rows, builder.run_set.runs)

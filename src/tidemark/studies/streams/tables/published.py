@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from tidemark.analysis.quantities import Quantity
-from tidemark.analysis.words import Cell, Missing, attempt
-from tidemark.results.tables.table import IDENTITY, REPEAT, RUN, STATE, SYSTEM, Column, Table, Workshop
+from tidemark.analysis.formatting import Cell, MissingCell, attempt
+from tidemark.analysis.metrics import Metric
+from tidemark.results.tables.table import IDENTITY, REPEAT, RUN, STATE, SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.names import BATCH, MODES, SINGLE
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
@@ -24,45 +24,45 @@ IN_SECONDS = (
 )
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield tables 5.1 to 5.6 and 6.1."""
-    yield _spread(workshop, "table-5.1", SINGLE, DISK_MEDIAN, DISK_IQR, published.DISK_MB)
-    yield _spread(workshop, "table-5.2", SINGLE, WRITE_MEDIAN, WRITE_IQR, published.WRITE_MS)
-    yield _flush(workshop, "table-5.3", SINGLE)
-    yield _spread(workshop, "table-5.4", BATCH, DISK_MEDIAN, DISK_IQR, published.DISK_MB)
-    yield _spread(workshop, "table-5.5", BATCH, WRITE_MEDIAN, WRITE_IQR, published.WRITE_MS)
-    yield _flush(workshop, "table-5.6", BATCH)
-    yield _footprint(workshop)
+    yield _spread(builder, "table-5.1", SINGLE, DISK_MEDIAN, DISK_IQR, published.DISK_MB)
+    yield _spread(builder, "table-5.2", SINGLE, WRITE_MEDIAN, WRITE_IQR, published.WRITE_MS)
+    yield _flush(builder, "table-5.3", SINGLE)
+    yield _spread(builder, "table-5.4", BATCH, DISK_MEDIAN, DISK_IQR, published.DISK_MB)
+    yield _spread(builder, "table-5.5", BATCH, WRITE_MEDIAN, WRITE_IQR, published.WRITE_MS)
+    yield _flush(builder, "table-5.6", BATCH)
+    yield _footprint(builder)
 
 
-def mode_words(workshop: Workshop, mode: str) -> str:
+def mode_words(builder: TableBuilder, mode: str) -> str:
     """Return the wording of a mode in titles; the batch size is the configured one, not always 1,000."""
-    sizes = sorted({series.batch_size for series in workshop.run_set.select(mode=mode)})
+    sizes = sorted({series.batch_size for series in builder.run_set.select(mode=mode)})
     if mode == SINGLE or not sizes:
         return "writing events one by one" if mode == SINGLE else "writing events in batches"
     return f"writing events in batches of {' or '.join(f'{size:,}' for size in sizes)}"
 
 
 def _spread(
-    workshop: Workshop,
+    builder: TableBuilder,
     name: str,
     mode: str,
-    median: Quantity,
-    iqr: Quantity,
+    median: Metric,
+    iqr: Metric,
     theirs: Mapping[str, Mapping[str, published.MedianIqr]],
 ) -> Table:
     """Return a table of median and IQR of the first hot run, as in the thesis, and of the median over all hot runs."""
-    measures, unit = workshop.measures, median.unit
+    measures, unit = builder.measures, median.unit
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    for series in workshop.run_set.select(mode=mode, harness=False):
+    for series in builder.run_set.select(mode=mode, harness=False):
         of_thesis = theirs[mode].get(series.system)
         ours = [
             attempt(unit, partial(measures.first_hot, median, series)),
             attempt(unit, partial(measures.first_hot, iqr, series)),
             attempt(unit, partial(measures.hot, median, series)),
         ]
-        samples = None if isinstance(ours[0], Missing) else ours[0].n
+        samples = None if isinstance(ours[0], MissingCell) else ours[0].n
         rows.append(
             [
                 series.title,
@@ -91,16 +91,16 @@ def _spread(
         "only. The interval of 'Median, hot runs' also covers the variance between runs, or between repeats of a "
         "series. All intervals are 95 %; the table has no cold run."
     ]
-    title = f"{what} when {mode_words(workshop, mode)}: median and interquartile range"
-    return workshop.table(name, title, columns, rows, runs, notes)
+    title = f"{what} when {mode_words(builder, mode)}: median and interquartile range"
+    return builder.table(name, title, columns, rows, runs, notes)
 
 
-def _flush(workshop: Workshop, name: str, mode: str) -> Table:
+def _flush(builder: TableBuilder, name: str, mode: str) -> Table:
     unit = "ms" if mode == SINGLE else "s"
     factor = 1000.0 if unit == "ms" else 1.0
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    inlining = [series for series in workshop.run_set.select(mode=mode, harness=False) if _inlines(series)]
+    inlining = [series for series in builder.run_set.select(mode=mode, harness=False) if _inlines(series)]
     for series in inlining:
         theirs = published.FLUSH_S[mode] if series.system == "ducklake-inlined" else ()
         measured = {(run.repeat, run.number): run for run in series.runs}
@@ -114,7 +114,7 @@ def _flush(workshop: Workshop, name: str, mode: str) -> Table:
                     series.repeat_of(run) if run else None,
                     number,
                     run.state if run else None,
-                    flush.seconds * factor if flush else Missing(series.missing(number)),
+                    flush.seconds * factor if flush else MissingCell(series.missing(number)),
                     flush.rows if flush else None,
                     flush.seconds / flush.rows * 1e6 if flush and flush.rows else None,
                     theirs[number] * factor if repeat == 1 and number < len(theirs) else None,
@@ -133,8 +133,8 @@ def _flush(workshop: Workshop, name: str, mode: str) -> Table:
     notes = ["One value per run has no interval. The number of rows differs between runs: compare the time per row."]
     if not inlining:
         notes = ["No system of this configuration inlines rows in this mode."]
-    title = f"Time to flush inlined rows to Parquet after {mode_words(workshop, mode)}"
-    return workshop.table(name, title, columns, rows, runs, notes)
+    title = f"Time to flush inlined rows to Parquet after {mode_words(builder, mode)}"
+    return builder.table(name, title, columns, rows, runs, notes)
 
 
 def _inlines(series: Series) -> bool:
@@ -143,11 +143,11 @@ def _inlines(series: Series) -> bool:
     return "inlin" in series.system
 
 
-def _footprint(workshop: Workshop) -> Table:
+def _footprint(builder: TableBuilder) -> Table:
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for mode in MODES:
-        for series in workshop.run_set.select(mode=mode, harness=False):
+        for series in builder.run_set.select(mode=mode, harness=False):
             theirs = published.FILES.get((series.system, mode))
             cells: list[Cell] = [series.title, series.mode_title, len(series.runs)]
             if series.runs:
@@ -160,10 +160,10 @@ def _footprint(workshop: Workshop) -> Table:
                     sum(each.data_bytes for each in prints) / 1e6,
                     sum(each.metadata_files for each in prints),
                     sum(each.metadata_bytes for each in prints) / 1e6,
-                    sum(catalogs) / 1e6 if whole else Missing(prints[0].reason or "not measurable"),
+                    sum(catalogs) / 1e6 if whole else MissingCell(prints[0].reason or "not measurable"),
                 ]
             else:
-                cells += [Missing(series.missing()), None, None, None, None, None]
+                cells += [MissingCell(series.missing()), None, None, None, None, None]
             if theirs:
                 cells += [theirs.data_files, theirs.data_mb, theirs.metadata_files, theirs.metadata_mb]
             else:
@@ -189,4 +189,4 @@ def _footprint(workshop: Workshop) -> Table:
         "number of events; the table 'footprint' gives sizes per event."
     ]
     title = "Files and bytes of each table"
-    return workshop.table("table-6.1", title, columns, rows, runs, notes)
+    return builder.table("table-6.1", title, columns, rows, runs, notes)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from tidemark.analysis.words import Cell, Missing, attempt
-from tidemark.results.tables.table import IDENTITY, OF_SWEEPS, REPEAT, RUN, STATE, Column, Table, Workshop
+from tidemark.analysis.formatting import Cell, MissingCell, attempt
+from tidemark.results.tables.table import IDENTITY, OF_SWEEPS, REPEAT, RUN, STATE, Column, Table, TableBuilder
 from tidemark.runs.names import SINGLE
 from tidemark.runs.run import Run
 from tidemark.runs.views import last_hot
@@ -16,21 +16,21 @@ from tidemark.studies.streams.quantities import WRITE_AMPLIFICATION
 MB = 1e6
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield tables footprint, disk and flush-vs-merge."""
-    yield _footprint(workshop)
-    yield _disk(workshop)
-    yield _flush_and_merge(workshop)
+    yield _footprint(builder)
+    yield _disk(builder)
+    yield _flush_and_merge(builder)
 
 
-def _footprint(workshop: Workshop) -> Table:
+def _footprint(builder: TableBuilder) -> Table:
     """Return table footprint: bytes per event on disk, and bytes that reached the device per byte of data."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    for series in workshop.run_set.select(harness=False):
+    for series in builder.run_set.select(harness=False):
         run = last_hot(series)
         if run is None:
-            rows.append([series.title, series.mode_title, None, Missing(series.missing()), *[None] * 10])
+            rows.append([series.title, series.mode_title, None, MissingCell(series.missing()), *[None] * 10])
             continue
         runs += [run, *series.hot_runs]
         m, f, after = run.manifest, run.footprint, run.manifest.footprint_after_flush
@@ -47,11 +47,13 @@ def _footprint(workshop: Workshop) -> Table:
                 f.data_bytes / f.data_files if f.data_files else None,
                 f.data_bytes / m.events,
                 f.metadata_bytes / m.events,
-                f.catalog_bytes / m.events if f.catalog_bytes is not None else Missing(f.reason or "not measurable"),
+                f.catalog_bytes / m.events
+                if f.catalog_bytes is not None
+                else MissingCell(f.reason or "not measurable"),
                 m.logical_bytes / m.events,
-                stored / m.logical_bytes if known and m.logical_bytes else Missing(f.reason or "not measurable"),
+                stored / m.logical_bytes if known and m.logical_bytes else MissingCell(f.reason or "not measurable"),
                 after.data_bytes / m.events if after else None,
-                attempt("", partial(workshop.measures.hot, WRITE_AMPLIFICATION, series)),
+                attempt("", partial(builder.measures.hot, WRITE_AMPLIFICATION, series)),
             ]
         )
     columns = (
@@ -74,13 +76,13 @@ def _footprint(workshop: Workshop) -> Table:
         "system is charged with in hot runs; see the table 'disk'."
     ]
     title = "Footprint per event and write amplification"
-    return workshop.table("footprint", title, columns, rows, runs, notes)
+    return builder.table("footprint", title, columns, rows, runs, notes)
 
 
-def _disk(workshop: Workshop) -> Table:
+def _disk(builder: TableBuilder) -> Table:
     """Return table disk: bytes that reached the disk in each window and by its sync, by writer, and the charge."""
     rows: list[list[Cell]] = []
-    for series in workshop.run_set.series:
+    for series in builder.run_set.series:
         for run in series.runs:
             disk = run.manifest.disk
             charged = disk.charged_bytes
@@ -89,7 +91,7 @@ def _disk(workshop: Workshop) -> Table:
                 [
                     *identity,
                     run.state,
-                    charged / MB if charged is not None else Missing(disk.why_not_charged or "not known"),
+                    charged / MB if charged is not None else MissingCell(disk.why_not_charged or "not known"),
                     *(_in_mb(each) for each in (disk.window_bytes, disk.sync_bytes, disk.stream_bytes)),
                     disk.sync_seconds,
                     *(_in_mb(each) for each in (disk.left_bytes, disk.rest_bytes)),
@@ -121,18 +123,18 @@ def _disk(workshop: Workshop) -> Table:
         "processes' own counters, which omit what the file system adds.",
     ]
     title = "Bytes that reached the disk, and the share charged to the system"
-    return workshop.table("disk", title, columns, rows, workshop.run_set.runs, notes)
+    return builder.table("disk", title, columns, rows, builder.run_set.runs, notes)
 
 
 def _in_mb(count: int | None) -> float | None:
     return None if count is None else count / MB
 
 
-def _flush_and_merge(workshop: Workshop) -> Table:
+def _flush_and_merge(builder: TableBuilder) -> Table:
     """Return table flush-vs-merge: time to move rows into few files, by flushing inlined rows or merging files."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    for series in workshop.run_set.select(harness=False):
+    for series in builder.run_set.select(harness=False):
         for run in series.runs:
             flush, merge = run.manifest.flush, run.manifest.merge
             identity: list[Cell] = [series.title, series.mode_title, series.repeat_of(run), run.number]
@@ -164,6 +166,6 @@ def _flush_and_merge(workshop: Workshop) -> Table:
         Column("per_row", "Time per row", "µs"),
     )
     notes = ["Each operation is timed once per run, outside the window. The thesis gives 'roughly 30,000' rows."]
-    return workshop.table(
+    return builder.table(
         "flush-vs-merge", "Flushing inlined rows compared with merging small files", columns, rows, runs, notes
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidemark.analysis.prose import conclusion, lowest_and_highest, sentence
+from tidemark.analysis.text_blocks import conclusion, lowest_and_highest, sentence
 
 
 @pytest.mark.parametrize(

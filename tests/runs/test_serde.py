@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tidemark.errors import AnalysisError
-from tidemark.runs.coding.fields import Fields
-from tidemark.runs.coding.shapes import Pairs, pairs, read, to_json, written
+from tidemark.runs.coding.json_reader import Fields
+from tidemark.runs.coding.serde import Pairs, pairs, read, to_json, written
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 Example of a study's quantities file:
 
-    WRITE_MEDIAN = Quantity("write median", "ms", "Median write", Quantile("write_ns", 0.5), better=LOWER)
-    FLUSH = Quantity("flush", "s", "Flush", _flush, better=LOWER)          # _flush: a function of a Run
-    QUANTITIES = Quantities((WRITE_MEDIAN, FLUSH), headline=(WRITE_MEDIAN,), code=("studies/streams/quantities.py",))
+    WRITE_MEDIAN = Metric("write median", "ms", "Median write", Quantile("write_ns", 0.5), better=LOWER)
+    FLUSH = Metric("flush", "s", "Flush", _flush, better=LOWER)          # _flush: a function of a Run
+    QUANTITIES = MetricSet((WRITE_MEDIAN, FLUSH), headline=(WRITE_MEDIAN,), code=("studies/streams/quantities.py",))
 
-Quantities are passed between processes, so their functions must be defined at module level.
+MetricSet are passed between processes, so their functions must be defined at module level.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import BlockSample
-from tidemark.analysis.statistics import Replicates, interquartile_range, quantile
+from tidemark.analysis.statistics import BootstrapEstimate, interquartile_range, quantile
 from tidemark.runs.run import Run
 from tidemark.runs.samples import Groups
 
@@ -26,15 +26,15 @@ LOWER, HIGHER = "lower", "higher"  # the better direction
 MILLISECONDS = 1e-6  # per nanosecond
 
 
-class Absent(Exception):
+class NotAvailable(Exception):
     """Raised if a run or series does not have a value; the message is the reason. Tables show it as missing."""
 
 
 def sum_of_groups(groups: Groups, names: Container[str]) -> NDArray[np.float64]:
-    """Return the sum over the process groups in `names`, one value per second; raise Absent if there is none."""
+    """Return the sum over the process groups in `names`, one value per second; raise NotAvailable if there is none."""
     found = [np.nan_to_num(values) for name, values in groups if name in names]
     if not found or not len(found[0]):
-        raise Absent("the window has no whole second")
+        raise NotAvailable("the window has no whole second")
     whole: NDArray[np.float64] = np.sum(found, axis=0)
     return whole
 
@@ -53,12 +53,12 @@ class Quantile:
         found = run.manifest.operations
         return None if found >= least else f"needs {least:,} operations, the run has {found:,}"
 
-    def of(self, sample: BlockSample) -> Replicates:
+    def of(self, sample: BlockSample) -> BootstrapEstimate:
         return quantile(sample, self.probability).scaled(self.factor)
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class InterquartileRange:
     """The interquartile range of a column of operations.parquet."""
 
     column: str
@@ -67,32 +67,32 @@ class Range:
     def why_not(self, _run: Run) -> str | None:
         return None
 
-    def of(self, sample: BlockSample) -> Replicates:
+    def of(self, sample: BlockSample) -> BootstrapEstimate:
         return interquartile_range(sample).scaled(self.factor)
 
 
 @dataclass(frozen=True, slots=True)
-class OfSeconds:
+class PerSecond:
     """A summary of the sampler's machine metrics per second of a run: "disk" in bytes/s, "cpu" in percent."""
 
     source: str
-    summary: Callable[[BlockSample], Replicates]
+    summary: Callable[[BlockSample], BootstrapEstimate]
     factor: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Relative:
+class Share:
     """Another quantity as a share of its `scale` in the same run, which makes systems comparable."""
 
-    quantity: Quantity
+    quantity: Metric
 
 
-type How = Quantile | Range | OfSeconds | Relative | Callable[[Run], Replicates]
+type How = Quantile | InterquartileRange | PerSecond | Share | Callable[[Run], BootstrapEstimate]
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
-    """Property of a run: a number with its interval, or Absent.
+class Metric:
+    """Property of a run: a number with its interval, or NotAvailable.
 
     `name` identifies it in claims and stored results, `title` in headings, and `key` prefixes its columns in CSV and
     JSON with several quantities side by side. A `signed` quantity may be zero or negative: its values are compared by
@@ -108,7 +108,7 @@ class Quantity:
     subjects: str = ""  # plural subject of its verdicts: "Writes" are ...
     words: tuple[str, str] = ("higher", "lower")  # ... the words for a ratio above and below 1
     signed: bool = False
-    scale: Quantity | None = None  # quantity it grows with across systems; unit variance is estimated on the share
+    scale: Metric | None = None  # quantity it grows with across systems; unit variance is estimated on the share
     heading_unit: str | None = None  # next to a title that contains the rest of the unit
 
     @property
@@ -126,29 +126,29 @@ class Quantity:
         """Unit for display: percent for shares."""
         return self.unit.replace("1/", "% per ", 1) if self.unit.startswith("1/") else self.unit
 
-    def as_shown(self, replicates: Replicates) -> Replicates:
+    def as_shown(self, replicates: BootstrapEstimate) -> BootstrapEstimate:
         """Return `replicates` of this quantity in `shown_unit`."""
         return replicates.scaled(100) if self.unit.startswith("1/") else replicates
 
 
 @dataclass(frozen=True, slots=True)
-class Quantities:
-    """Quantities of one study.
+class MetricSet:
+    """MetricSet of one study.
 
     `headline` lists the few that results show side by side; verdicts use the first of them. `code` names the files
     and subpackages that determine these quantities in addition to analysis and runs: results resampled by a
     different version of this code are computed again.
     """
 
-    all: tuple[Quantity, ...]
-    headline: tuple[Quantity, ...]
+    all: tuple[Metric, ...]
+    headline: tuple[Metric, ...]
     code: tuple[str, ...] = ()
 
-    def __iter__(self) -> Iterator[Quantity]:
+    def __iter__(self) -> Iterator[Metric]:
         return iter(self.all)
 
     def __post_init__(self) -> None:
-        found: dict[str, Quantity] = {}
+        found: dict[str, Metric] = {}
         for each in self.all:
             if found.setdefault(each.name, each) != each:
                 raise ValueError(f"two quantities are called '{each.name}'")
@@ -156,15 +156,15 @@ class Quantities:
             raise ValueError("the first quantity of a headline carries verdicts: it must have a ratio and subjects")
 
     @property
-    def leading(self) -> Quantity:
-        """Quantity that verdicts use."""
+    def leading(self) -> Metric:
+        """Metric that verdicts use."""
         return self.headline[0]
 
     @property
-    def names(self) -> dict[str, Quantity]:
+    def names(self) -> dict[str, Metric]:
         return {each.name: each for each in self.all}
 
-    def relative(self, quantity: Quantity) -> Quantity:
+    def relative(self, quantity: Metric) -> Metric:
         """Return its share of its scale, if declared, for comparing systems and machines; else `quantity` itself."""
-        shares = (each for each in self.all if isinstance(each.how, Relative) and each.how.quantity == quantity)
+        shares = (each for each in self.all if isinstance(each.how, Share) and each.how.quantity == quantity)
         return next(shares, quantity)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tidemark.analysis.words import listed
+from tidemark.analysis.formatting import listed
 from tidemark.runs.manifest import FULL_DURABILITY
 from tidemark.runs.provenance import harness_words, mixture, unfinished
 from tidemark.runs.runset import RunSet

@@ -1,4 +1,4 @@
-"""Contribution of a study to the paper."""
+"""PaperSection of a study to the paper."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tidemark.runs.runset import RunSet
 
 
 @dataclass(frozen=True, slots=True)
-class Contribution:
+class PaperSection:
     """Functions that compute named texts, ready to print, from the runs; names must be unique across studies.
 
     `chapter` is the Typst source. `findings` are sentences for the box on the first page. `parts` returns objects that
@@ -34,5 +34,5 @@ class Chapter:
 
     study: str
     title: str
-    brings: Contribution
+    brings: PaperSection
     measures: Measures

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tidemark.analysis.formatting import Cell, MissingCell, brief, shown
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import Cell, Missing, brief, shown
 from tidemark.results.tables.table import OF_SWEEPS, REPEAT, RUN
 
 # Columns that identify a row and are repeated in every block, including the position in the plan.
@@ -85,7 +85,7 @@ def sheet(table: Mapping[str, Any]) -> dict[str, Any]:
 
     def text(cell: Any, unit: str) -> str:
         parsed = _cell(cell)
-        if not isinstance(parsed, Missing):
+        if not isinstance(parsed, MissingCell):
             return shown(parsed, unit, 3)
         reason = brief(parsed.reason)
         if reason not in reasons:
@@ -167,7 +167,7 @@ def _is_number(cell: object) -> bool:
 
 def _cell(cell: Any) -> Cell:
     if isinstance(cell, dict) and "missing" in cell:
-        return Missing(cell["missing"])
+        return MissingCell(cell["missing"])
     if isinstance(cell, dict):
         if cell["value"] is None:
             return None

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.statistics import Estimate, Replicates
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, Estimate
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingCell:
     """Cell without a value, with the reason."""
 
     reason: str
@@ -20,15 +20,15 @@ class Missing:
         return f"missing: {self.reason}"
 
 
-type Cell = Estimate | Missing | str | int | float | None
+type Cell = Estimate | MissingCell | str | int | float | None
 
 
-def attempt(unit: str, compute: Callable[[], Replicates]) -> Estimate | Missing:
-    """Return `compute()` as an estimate in `unit`, or Missing with the reason if it raises Absent."""
+def attempt(unit: str, compute: Callable[[], BootstrapEstimate]) -> Estimate | MissingCell:
+    """Return `compute()` as an estimate in `unit`, or MissingCell with the reason if it raises NotAvailable."""
     try:
         return compute().estimate(unit)
-    except Absent as absent:
-        return Missing(str(absent))
+    except NotAvailable as absent:
+        return MissingCell(str(absent))
 
 
 # Numbers
@@ -87,16 +87,16 @@ def against(ratio: Estimate, larger: str, smaller: str, same: str) -> str:
     return larger if ratio.is_above(1) else smaller if ratio.is_below(1) else same
 
 
-def comparison(ratio: Estimate | Missing, above: str = "slower", below: str = "faster") -> Cell:
+def comparison(ratio: Estimate | MissingCell, above: str = "slower", below: str = "faster") -> Cell:
     """Return the verdict of a ratio's interval (by default in words for times), or None if it has no interval."""
-    if isinstance(ratio, Missing) or ratio.low is None:
+    if isinstance(ratio, MissingCell) or ratio.low is None:
         return None
     return against(ratio, above, below, "no difference seen")
 
 
-def growth_verdict(slope: Estimate | Missing) -> Cell:
+def growth_verdict(slope: Estimate | MissingCell) -> Cell:
     """Return the verdict of a slope's interval, or None if it has no interval."""
-    if isinstance(slope, Missing) or slope.low is None:
+    if isinstance(slope, MissingCell) or slope.low is None:
         return None
     return "grows" if slope.is_above(0) else "shrinks" if slope.is_below(0) else "no change seen"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.analysis.measures import Absent, Measures
+from tidemark.analysis.measures import Measures, NotAvailable
 from tidemark.results.figures import style
 from tidemark.runs.provenance import unfinished
 from tidemark.runs.run import COLD_START, FIRST, Run, source_runs
@@ -38,7 +38,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnFigure:
     """A finished figure and the runs in it.
 
     Its caption consists of `finding`, the result, and `notes`, the explanation. `provenance` lists its runs briefly.
@@ -57,26 +57,26 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Sketch:
-    """A figure to be drawn: `name` is its file name, `draw` raises Absent if the runs cannot show it.
+class FigureSpec:
+    """A figure to be drawn: `name` is its file name, `draw` raises NotAvailable if the runs cannot show it.
 
-    An optional sketch that cannot be drawn is omitted and listed with its reason; any other is replaced by a
+    An optional figure that cannot be drawn is omitted and listed with its reason; any other is replaced by a
     placeholder that shows the reason.
     """
 
     name: str
     title: str
-    draw: Callable[[Studio], Drawn]
+    draw: Callable[[FigureContext], DrawnFigure]
     optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Studio:
+class FigureContext:
     measures: Measures
     look: Look
 
     @classmethod
-    def of(cls, measures: Measures) -> Studio:
+    def of(cls, measures: Measures) -> FigureContext:
         titles = {series.title: series.system for series in measures.run_set.series}
         colours, shapes = style.colours(titles.values()), style.shapes(titles.values())
         each = ({title: chosen[name] for title, name in titles.items()} for chosen in (colours, shapes))
@@ -90,20 +90,23 @@ class Studio:
         return self.look.colours[series.title]
 
     def series(self, mode: str) -> tuple[Series, ...]:
-        """Return the systems to compare: all of the main configuration except the harness; raise Absent if none."""
+        """Return the systems to compare: all of the main configuration except the harness.
+
+        Raise NotAvailable if none.
+        """
         found = self.run_set.select(mode=mode, harness=False)
         if not found:
-            raise Absent(f"the configuration has no system in {mode} mode")
+            raise NotAvailable(f"the configuration has no system in {mode} mode")
         return found
 
     def finish(
         self, made: style.Frame, title: str, notes: Sequence[str], runs: Sequence[Run], finding: str = ""
-    ) -> Drawn:
+    ) -> DrawnFigure:
         """Add title and dataset to the picture, and warnings about these runs to the notes."""
         dataset, synthetic = self.dataset(runs)
         notes = [*unfinished(self.run_set), *notes, *self._warnings(runs)]
         style.finish(made, title, (), dataset, synthetic)
-        return Drawn(made, title, finding, tuple(notes), self.source(runs), tuple(source_runs(runs)))
+        return DrawnFigure(made, title, finding, tuple(notes), self.source(runs), tuple(source_runs(runs)))
 
     def _warnings(self, runs: Sequence[Run]) -> Iterator[str]:
         unproved = {
@@ -156,7 +159,7 @@ class Studio:
     def groups(
         self, mode: str, number: int, values: Callable[[Run], tuple[NDArray[np.float64], NDArray[np.float64] | None]]
     ) -> tuple[list[Group], list[Run]]:
-        """Return values and times of run 0 or the `number`-th hot run per system; raise Absent if none has it."""
+        """Return values and times of run 0 or the `number`-th hot run per system; raise NotAvailable if none has it."""
         groups: list[Group] = []
         runs: list[Run] = []
         for series in self.series(mode):
@@ -171,10 +174,12 @@ class Studio:
             runs.append(run)
         if not runs:
             protocol = self.series(mode)[0].protocol
-            raise Absent(f"no system has a run {number}: the protocol '{protocol}' does not ask for it, or all failed")
+            raise NotAvailable(
+                f"no system has a run {number}: the protocol '{protocol}' does not ask for it, or all failed"
+            )
         return groups, runs
 
-    def placeholder(self, title: str, reason: str) -> Drawn:
+    def placeholder(self, title: str, reason: str) -> DrawnFigure:
         """Return a figure that only shows why it could not be drawn."""
         made = style.frame(style.COLUMN, 0.6)
         text = "\n".join(textwrap.wrap(f"Not drawn: {reason}", 58))

@@ -16,14 +16,14 @@ from itertools import combinations, zip_longest
 import numpy as np
 
 from tidemark.analysis.blocks import REPLICATES, BlockSample, Ranks
-from tidemark.analysis.statistics import Floats, Replicates, cliffs_delta, generator
+from tidemark.analysis.statistics import BootstrapEstimate, Floats, cliffs_delta, generator
 from tidemark.runs.runset import Series
 
 PRIOR_UNITS = 8.0  # pooled effects weigh at most as much as eight differences between a series' own units
 
 
 @dataclass(frozen=True, slots=True)
-class Effects:
+class BetweenRunVariance:
     """Variation between units under the same conditions (runs of a series, or its repeats), pooled over many series.
 
     `deviations` are from each series' mean on the quantity's working scale, multiplied by sqrt(k / (k - 1)) for a
@@ -34,7 +34,7 @@ class Effects:
     degrees: float
 
     @classmethod
-    def pooled(cls, groups: Sequence[Sequence[Replicates]]) -> Effects | None:
+    def pooled(cls, groups: Sequence[Sequence[BootstrapEstimate]]) -> BetweenRunVariance | None:
         """Return the effects of groups of units, each measured under the same conditions; None if no group has two."""
         deviations: list[float] = []
         degrees = 0
@@ -50,17 +50,17 @@ class Effects:
     def variance(self) -> float:
         return float(np.mean(self.deviations**2))
 
-    def scaled(self, factor: float) -> Effects:
+    def scaled(self, factor: float) -> BetweenRunVariance:
         """Return the same effects in another unit, for quantities on the linear scale."""
-        return Effects(self.deviations * factor, self.degrees)
+        return BetweenRunVariance(self.deviations * factor, self.degrees)
 
-    def with_own(self, own: Effects | None) -> Effects:
+    def with_own(self, own: BetweenRunVariance | None) -> BetweenRunVariance:
         """Return these effects, their size moderated by the `own` effects of a series, which they include.
 
         The variance is the mean of the other series' and the series' own, weighted by their degrees of freedom.
         """
         if own is None:
-            return Effects(self.deviations, min(self.degrees, PRIOR_UNITS))
+            return BetweenRunVariance(self.deviations, min(self.degrees, PRIOR_UNITS))
         others = self.degrees - own.degrees
         if others <= 0 or self.variance == 0:
             return own
@@ -68,10 +68,10 @@ class Effects:
         prior = min(others, PRIOR_UNITS)
         degrees = prior + own.degrees
         variance = (prior * theirs + own.degrees * own.variance) / degrees
-        return Effects(self.deviations * math.sqrt(variance / self.variance), degrees)
+        return BetweenRunVariance(self.deviations * math.sqrt(variance / self.variance), degrees)
 
 
-def mean(runs: Sequence[Replicates], rng: np.random.Generator) -> Replicates:
+def mean(runs: Sequence[BootstrapEstimate], rng: np.random.Generator) -> BootstrapEstimate:
     """Return the mean of exactly these runs (geometric if resampled as logarithms), with within-run variance only."""
     if not runs:
         raise ValueError("no runs")
@@ -89,10 +89,12 @@ def mean(runs: Sequence[Replicates], rng: np.random.Generator) -> Replicates:
     centre = float(np.mean([run.centre for run in runs]))
     n, count = sum(run.n for run in runs), sum(run.runs for run in runs)
     is_exact = all(run.is_exact for run in runs)
-    return Replicates(centre, draws, n, count, max(degrees, 1.0), runs[0].log, runs[0].bounds, is_exact)
+    return BootstrapEstimate(centre, draws, n, count, max(degrees, 1.0), runs[0].log, runs[0].bounds, is_exact)
 
 
-def typical(units: Sequence[Replicates], rng: np.random.Generator, effects: Effects | None = None) -> Replicates:
+def pooled_mean(
+    units: Sequence[BootstrapEstimate], rng: np.random.Generator, between_runs: BetweenRunVariance | None = None
+) -> BootstrapEstimate:
     """Return the typical unit: the mean of `units`, which are runs or repeats (geometric for logarithms).
 
     The replicates contain both sources of variance: blocks within each run, and differences between units. The latter
@@ -100,9 +102,9 @@ def typical(units: Sequence[Replicates], rng: np.random.Generator, effects: Effe
     returned unchanged: its interval then covers that unit only.
     """
     inside = mean(units, rng)
-    own = Effects.pooled([[unit if unit.log == inside.log else unit.linear() for unit in units]])
-    if effects is not None and all(unit.log == inside.log for unit in units):
-        own = effects.with_own(own)
+    own = BetweenRunVariance.pooled([[unit if unit.log == inside.log else unit.linear() for unit in units]])
+    if between_runs is not None and all(unit.log == inside.log for unit in units):
+        own = between_runs.with_own(own)
     if own is None:
         return inside
     count = len(units)
@@ -115,18 +117,18 @@ def typical(units: Sequence[Replicates], rng: np.random.Generator, effects: Effe
 
 def deltas(
     column: str, all_series: Sequence[Series], is_repeated: bool
-) -> dict[tuple[str, str, str], list[Replicates]]:
+) -> dict[tuple[str, str, str], list[BootstrapEstimate]]:
     """Return Cliff's delta of `column` for each pair of series, by (column, id, id) in their order: one per unit.
 
     A hot run is compared with the other series' run at the same position in the same repeat. Each run is prepared
     once, and only the runs of one position are in memory at a time.
     """
-    units: dict[tuple[str, str, str], list[Replicates]] = {
+    units: dict[tuple[str, str, str], list[BootstrapEstimate]] = {
         (column, one.id, other.id): [] for one, other in combinations(all_series, 2)
     }
     for repeats in zip_longest(*(series.repeats for series in all_series)):
         here = [(series.id, repeat) for series, repeat in zip(all_series, repeats, strict=True) if repeat is not None]
-        pairs: dict[tuple[str, str, str], list[Replicates]] = {}
+        pairs: dict[tuple[str, str, str], list[BootstrapEstimate]] = {}
         for place in range(max(len(repeat.hot_runs) for _, repeat in here)):
             prepared = [
                 (name, Ranks.of(BlockSample.prepare(run.column(column), generator("delta", column, run.label))))

@@ -21,7 +21,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
-from tidemark.runs.coding.fields import Fields
+from tidemark.runs.coding.json_reader import Fields
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from tidemark.analysis.formatting import listed
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Absent
-from tidemark.analysis.words import listed
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.runs.runset import RunSet
 
 NEGATIVE = re.compile(r"\b(?:not|no)\b")  # "does not grow for every system" could be read as "for some"
@@ -35,7 +35,7 @@ def conclusion(subject: str, pronoun: str, groups: Mapping[str, Sequence[str]]) 
 
 
 class SentenceWriter:
-    """Writer of sentences about runs. Studies subclass it, with one method per sentence that may raise Absent."""
+    """Writer of sentences about runs. Studies subclass it, with one method per sentence that may raise NotAvailable."""
 
     def __init__(self, measures: Measures) -> None:
         self.measures = measures
@@ -49,7 +49,7 @@ def or_why(write: Callable[[], str]) -> str:
     """Return the sentence from `write`, or the reason why the runs do not show it."""
     try:
         return write()
-    except Absent as absent:
+    except NotAvailable as absent:
         return f"{NOT_SHOWN}: {absent}."
 
 

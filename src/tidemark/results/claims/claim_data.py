@@ -8,24 +8,24 @@ from typing import ClassVar
 
 import numpy as np
 
+from tidemark.analysis.aggregation import BetweenRunVariance, pooled_mean
 from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.statistics import Floats, Replicates, generator
-from tidemark.analysis.units import Effects, typical
+from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, Floats, generator
 from tidemark.runs.names import MAIN
 from tidemark.runs.run import COLD, Run
 from tidemark.runs.runset import Series
 
 
-class Evidence:
+class ClaimData:
     """Input of the measures of claims: the runs of one stack. It records the runs that were used.
 
     If a study's runs are comparable with the published ones only under some condition, a subclass checks it: `series`
-    and `speaking` raise Absent, with the reason, for runs that are not comparable.
+    and `speaking` raise NotAvailable, with the reason, for runs that are not comparable.
     """
 
-    # True if runs whose table does not hold what was acknowledged are evidence of that; their speeds are Absent anyway.
+    # True if runs whose table lost rows are evidence of that; their speeds are NotAvailable anyway.
     losses_count: ClassVar[bool] = False
 
     def __init__(self, measures: Measures, stack: str | None = None) -> None:
@@ -34,10 +34,10 @@ class Evidence:
         self.runs: list[Run] = []
 
     def series(self, system: str, mode: str, sweep: str = MAIN) -> Series:
-        """Return the series of a system; raise Absent, with the reason, if it has no usable runs."""
-        return self.noted(self.of_sweep(system, mode, sweep), f"{system} in {mode} mode")
+        """Return the series of a system; raise NotAvailable, with the reason, if it has no usable runs."""
+        return self.require_runs(self.of_sweep(system, mode, sweep), f"{system} in {mode} mode")
 
-    def speaking(self, _quantity: Quantity, system: str, mode: str) -> Series:
+    def comparable_series(self, _quantity: Metric, system: str, mode: str) -> Series:
         """Return the series comparable with the published runs for a quantity: that of the main sweep."""
         return self.series(system, mode)
 
@@ -46,38 +46,43 @@ class Evidence:
         found = self.measures.run_set.select(mode=mode, sweep=sweep, stack=self.stack)
         return [series for series in found if series.system == system]
 
-    def noted(self, found: Sequence[Series], which: str) -> Series:
-        """Return the first of `found` and record its runs; raise Absent if there is none or its runs are invalid."""
+    def require_runs(self, found: Sequence[Series], which: str) -> Series:
+        """Return the first of `found` and record its runs.
+
+        Raise NotAvailable if there is none or its runs are invalid.
+        """
         if not found:
-            raise Absent(f"{which} is not in this run set")
+            raise NotAvailable(f"{which} is not in this run set")
         series = found[0]
         if not series.runs:
-            raise Absent(f"{series.title}: {series.missing()}")
+            raise NotAvailable(f"{series.title}: {series.missing()}")
         for run in series.runs:
             oracle = run.manifest.oracle
             if oracle.applicable and not oracle.verdict and not self.losses_count:
-                raise Absent(f"{run.label}: the table does not hold what was acknowledged")
+                raise NotAvailable(f"{run.label}: the table does not hold what was acknowledged")
         self.runs += series.runs
         return series
 
-    def hot(self, quantity: Quantity, system: str, mode: str) -> Replicates:
+    def hot(self, quantity: Metric, system: str, mode: str) -> BootstrapEstimate:
         """Return `quantity` of the typical hot run, with the variance between runs of all systems in the mode."""
-        series = self.speaking(quantity, system, mode)
+        series = self.comparable_series(quantity, system, mode)
         if not series.hot_runs and series.sweep != MAIN:
             units = [self.measures.of_run(quantity, run) for run in series.cold_runs]
-            return self.alone(quantity, series, units, "alone")
+            return self.cold_only_estimate(quantity, series, units, "alone")
         return self.measures.hot(quantity, series)
 
-    def alone(self, quantity: Quantity, series: Series, units: Sequence[Replicates], why: str) -> Replicates:
+    def cold_only_estimate(
+        self, quantity: Metric, series: Series, units: Sequence[BootstrapEstimate], why: str
+    ) -> BootstrapEstimate:
         """Estimate a sweep that has only cold runs, with the main sweep's between-run variance."""
         groups = [
             [self.measures.of_run(quantity, each) for each in other.hot_runs]
             for other in self.measures.run_set.select(mode=series.mode, stack=self.stack, harness=False)
         ]
-        return typical(units, generator(quantity.name, series.id, why), Effects.pooled(groups))
+        return pooled_mean(units, generator(quantity.name, series.id, why), BetweenRunVariance.pooled(groups))
 
-    def cold_effect(self, quantity: Quantity, system: str, mode: str) -> Replicates:
-        """Return run 0 over the typical hot run; raise Absent unless run 0 is a proven cold start.
+    def cold_effect(self, quantity: Metric, system: str, mode: str) -> BootstrapEstimate:
+        """Return run 0 over the typical hot run; raise NotAvailable unless run 0 is a proven cold start.
 
         A cold start means: restart the machine, start servers, fill topics, measure. Files need not still be out of
         the page cache when the window opens.
@@ -86,23 +91,26 @@ class Evidence:
         for run in series.cold_runs:
             if run.manifest.cold_proof.verdict != COLD:
                 verdict = run.manifest.cold_proof.verdict
-                raise Absent(f"{series.title}: run 0 was no cold start but {verdict} before the servers started")
+                raise NotAvailable(f"{series.title}: run 0 was no cold start but {verdict} before the servers started")
         return self.measures.cold_effect(quantity, series)
 
 
-def positive(replicates: Replicates) -> Replicates:
-    """Return `replicates` on the log scale; raise Absent if the quantity may be zero or less (it has no ratio)."""
+def positive(replicates: BootstrapEstimate) -> BootstrapEstimate:
+    """Return `replicates` on the log scale.
+
+    Raise NotAvailable if the quantity may be zero or less (it has no ratio).
+    """
     if replicates.log:
         return replicates
     draws = replicates.draws
     if replicates.centre <= 0 or (draws is not None and bool((draws <= 0).any())):
-        raise Absent("a quantity that may be zero has no ratio")
+        raise NotAvailable("a quantity that may be zero has no ratio")
     logarithms = None if draws is None else np.log(draws)
     n, runs, is_exact = replicates.n, replicates.runs, replicates.is_exact
-    return Replicates(math.log(replicates.centre), logarithms, n, runs, replicates.degrees, is_exact=is_exact)
+    return BootstrapEstimate(math.log(replicates.centre), logarithms, n, runs, replicates.degrees, is_exact=is_exact)
 
 
-def extreme(parts: Sequence[Replicates], largest: bool) -> Replicates:
+def extreme(parts: Sequence[BootstrapEstimate], largest: bool) -> BootstrapEstimate:
     """Return the largest (or smallest) of several quantities that were resampled independently."""
     pick = np.max if largest else np.min
     if len({part.log for part in parts}) > 1:
@@ -114,7 +122,7 @@ def extreme(parts: Sequence[Replicates], largest: bool) -> Replicates:
     return _joined(float(pick([part.centre for part in parts])), draws, parts)
 
 
-def mean(parts: Sequence[Replicates]) -> Replicates:
+def mean(parts: Sequence[BootstrapEstimate]) -> BootstrapEstimate:
     """Return the geometric mean of positive quantities that were resampled independently."""
     parts = [positive(part) for part in parts]
     draws: Floats | None = None
@@ -123,7 +131,7 @@ def mean(parts: Sequence[Replicates]) -> Replicates:
     return _joined(float(np.mean([part.centre for part in parts])), draws, parts)
 
 
-def _joined(centre: float, draws: Floats | None, parts: Sequence[Replicates]) -> Replicates:
+def _joined(centre: float, draws: Floats | None, parts: Sequence[BootstrapEstimate]) -> BootstrapEstimate:
     n, runs = sum(part.n for part in parts), min(part.runs for part in parts)
     degrees, is_exact = min(part.degrees for part in parts), all(part.is_exact for part in parts)
-    return Replicates(centre, draws, n, runs, degrees, parts[0].log, is_exact=is_exact)
+    return BootstrapEstimate(centre, draws, n, runs, degrees, parts[0].log, is_exact=is_exact)
