@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -138,6 +139,27 @@ def test_last_line_is_the_reason(tmp_path: Path, capfd: pytest.CaptureFixture[st
     )
     assert "run the command again" not in one and other.endswith("what is done is not repeated.")
     assert f"2 failed, {len(many.series) - 2} not measured" in said.out
+
+
+def test_log_that_was_removed_is_not_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove the results while Snakemake runs, so that it fails for want of its files."""
+    workspace = Workspace(tmp_path)
+    workspace.private.mkdir()
+    monkeypatch.setenv(LOCKED, "1")
+    runner = pipeline.Runner(workspace, SHIPPED, [], [])
+    for log in (workspace.results / "logs/snakemake.log", None):
+
+        def fails(_command: list[str], _environment: dict[str, str], log: Path | None = log) -> int:
+            if log is not None:
+                log.parent.mkdir(parents=True)
+                log.touch()
+            note(workspace, Failure("Snakemake", "Missing files", "results/logs/snakemake.log", 1))
+            return 1
+
+        shutil.rmtree(workspace.results, ignore_errors=True)
+        monkeypatch.setattr(runner, "_wait", fails)
+        assert runner.make() == 1 and runner.failure is not None
+        assert ("were removed while it ran" in str(runner.failure)) == (log is None)
 
 
 def test_failed_step_records_its_reason_and_the_first_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

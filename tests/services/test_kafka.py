@@ -133,7 +133,7 @@ def test_damaged_archive_is_rebuilt(workspace: Workspace, cache_of_copies: Path)
         assert server.version() == "4.1.0"
 
 
-def test_broker_replaces_a_taken_port_keeps_its_data_and_reports_a_kill(
+def test_broker_replaces_a_taken_port_keeps_its_data_and_reports_a_kill_and_a_crash(
     workspace: Workspace,
     wait_until_gone: Callable[[Iterable[int]], list[int]],
     monkeypatch: pytest.MonkeyPatch,
@@ -156,14 +156,22 @@ def test_broker_replaces_a_taken_port_keeps_its_data_and_reports_a_kill(
     assert wait_until_gone(pids) == [] and server.pids() == []
     with server:
         assert server.topics() == ["kept"], "a second start uses the same data"
-        os.kill(server.pids()[0], signal.SIGKILL)
-        # The main thread is a zombie before the other threads have ended; only after that can it be waited for.
-        deadline = time.monotonic() + 10
-        while not server.has_ended() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        send_and_wait(server, signal.SIGKILL)
         with pytest.raises(ServiceError) as caught:
             server.check()
         assert "SIGKILL" in str(caught.value) and str(server.log_path) in str(caught.value)
+    with server:
+        send_and_wait(server, signal.SIGSEGV)
+        assert "A fatal error has been detected by the Java Runtime Environment" in server.log_path.read_text()
+        assert not list(server.directory.rglob("hs_err*")), "the report of a crash is in the log"
+
+
+def send_and_wait(server: Kafka, number: signal.Signals) -> None:
+    """Send the signal, and wait until the process has ended and can be waited for."""
+    os.kill(server.pids()[0], number)
+    deadline = time.monotonic() + 10  # the main thread is a zombie before the other threads have ended
+    while not server.has_ended() and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 def test_cluster_id_may_begin_with_a_hyphen(

@@ -37,6 +37,7 @@ REFUSED = ("it ended without a reason", "it does not understand one of the optio
 UNFINISHED = "it ended without an error before all series were measured"
 SNAKEFILE = REPOSITORY / "Snakefile"
 INTERRUPTED = 130
+REMOVED = "files of the results, its log among them, were removed while it ran"
 MEND = "Mend that and run the command again: what is done is not repeated."
 GOES_ON = "The measurement goes on, and results are made again at its end."
 # Packages whose code makes results from run files: if one of their files changes, the rules make results again.
@@ -182,6 +183,8 @@ class Runner:
         else:
             ended = Failure("Snakemake", REFUSED[status == USAGE], None, status)
         self.failure = noted(self.workspace) or ended
+        if self.failure.log is not None and not (self.workspace.root / self.failure.log).exists():
+            self.failure = Failure("Snakemake", REMOVED, None, self.failure.exit_code)
         if self.failure.step == TARGETS:
             raise ConfigError(self.failure.reason)
         return self.failure.exit_code

