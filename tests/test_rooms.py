@@ -1,4 +1,4 @@
-"""Tests of ARCHITECTURE.md's rules against the sources: the import order of layers ("rooms"), and their size."""
+"""Tests of docs/architecture.md's rules against the sources: the import order of layers ("rooms"), and their size."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_no_folder_or_layer_is_too_large() -> None:
 
 
 def test_diagram_shows_every_layer_once_and_in_order() -> None:
-    picture = (REPOSITORY / "ARCHITECTURE.md").read_text().split("```mermaid")[1].split("```")[0]
+    picture = (REPOSITORY / "docs/architecture.md").read_text().split("```mermaid")[1].split("```")[0]
     shown = [line.split("[")[0].strip() for line in picture.splitlines() if "[" in line and "subgraph" not in line]
     assert [name for name in shown if name in ROOMS] == list(ROOMS)
 

@@ -20,7 +20,7 @@ from tidemark.pipeline.plan import make_plan
 from tidemark.studies.registry import registry
 
 REPOSITORY = Path(__file__).parents[2]
-PAGES = ("README.md", "STUDIES.md", "ARTIFACT.md", "CONTRIBUTING.md", "FINDINGS.md")
+PAGES = ("README.md", "ARTIFACT.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/findings.md", "docs/studies.md")
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 LINK = re.compile(r"\]\(([^)#:]+)\)")
@@ -142,13 +142,13 @@ def paths(text: str) -> Iterator[str]:
 
 def is_there(path: str, results: Path) -> bool:
     """Return True if a path in a document exists in the repository, in `results`, or among the studies' figures."""
-    pattern = re.sub(r"<\w+>", "*", path.rstrip("/")).replace("run-N", "run-0").replace("NAME", "*")
+    pattern = re.sub(r"<\w+>", "*", path.removeprefix("../").rstrip("/")).replace("run-N", "run-0").replace("NAME", "*")
     if pattern.split("/")[0] in NOT_COMMITTED:
         return True
     if pattern.startswith("results/"):
         inside = pattern.removeprefix("results/")
         return bool(list(results.glob(inside))) or inside in _drawn()
-    if list(REPOSITORY.glob(pattern)):
+    if list(REPOSITORY.glob(pattern)) or list((REPOSITORY / "docs").glob(pattern)):
         return True
     if "/" in pattern or not list(results.rglob(pattern)):
         sources = [*(REPOSITORY / "src/tidemark").rglob("*.py")]

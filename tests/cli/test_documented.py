@@ -52,6 +52,7 @@ def places(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Places:
 def workspace(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Yield a folder like a clone with results of one study; commands write into it."""
     folder = tmp_path_factory.mktemp("workspace")
+    (folder / "docs").mkdir()
     for name in (*PAGES, "config.yaml"):
         shutil.copy(REPOSITORY / name, folder / name)
     shutil.copytree(REPOSITORY / "reference", folder / "reference")

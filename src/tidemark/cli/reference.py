@@ -24,7 +24,8 @@ def reference(
 
 def artifact(
     folder: Annotated[
-        Path, typer.Argument(exists=True, file_okay=False, help="Has README.md and STUDIES.md; gets all four pages.")
+        Path,
+        typer.Argument(exists=True, file_okay=False, help="Has README.md and docs/studies.md; gets all four pages."),
     ] = Path(),
     configfile: Annotated[Path, typer.Option("--configfile", help="The configuration to use.")] = Path("config.yaml"),
     kept: Annotated[
@@ -32,7 +33,7 @@ def artifact(
     ] = Path("reference"),
 ) -> None:
     """Write the documents made from reference results: ARTIFACT.md (each claim with its command, time, disk and the
-    verdict to expect), FINDINGS.md, and the parts of README.md and STUDIES.md that show these results.
+    verdict to expect), docs/findings.md, and the parts of README.md and docs/studies.md that show these results.
     """
     from tidemark.paths import write_if_changed
     from tidemark.pipeline.reference import documents

@@ -22,7 +22,7 @@ from tidemark.studies.registry import registry
 if TYPE_CHECKING:
     from tidemark.runs.runset import RunSet
 
-ARTIFACT, FINDINGS, README, STUDIES = "ARTIFACT.md", "FINDINGS.md", "README.md", "STUDIES.md"
+ARTIFACT, FINDINGS, README, STUDIES = "ARTIFACT.md", "docs/findings.md", "README.md", "docs/studies.md"
 FIRST = "streams"  # the study whose figure and matrix README shows
 
 
@@ -80,7 +80,7 @@ def _first_figure(part: Part) -> tuple[Figure | None, str]:
 
 
 def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
-    """Return ARTIFACT.md, FINDINGS.md, and `folder`'s README.md and STUDIES.md, updated from the results in `kept`.
+    """Return the four pages that show the results in `kept`, by path; of README.md and docs/studies.md, parts change.
 
     Raises ConfigError if `folder` lacks one of the latter two.
     """

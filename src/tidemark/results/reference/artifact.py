@@ -15,9 +15,9 @@ NOT_KEPT = "no reference"
 FOLDERS = (
     ("tidemark", "the command: sets up on first use, then does what './tidemark --help' lists"),
     ("config.yaml", "what is measured; every key is checked, with its range, before anything starts"),
-    ("src/tidemark", "the code, a folder a room: see ARCHITECTURE.md"),
+    ("src/tidemark", "the code, a folder a room: see docs/architecture.md"),
     ("src/tidemark/studies", "a folder a study: its settings, windows, published numbers, claims and chapter"),
-    ("STUDIES.md", "what happens in each study, where to look first, and the results of Tidemark's runs"),
+    ("docs/studies.md", "what happens in each study, where to look first, and the results of Tidemark's runs"),
     ("workflow", "the rules of the pipeline and the report's page"),
     ("paper", "the paper's template; its numbers come from the results"),
     ("envs", "locks: wheels by version and hash, jars by coordinates and SHA-256"),
@@ -25,7 +25,7 @@ FOLDERS = (
     ("tests", "'./tidemark test'"),
     ("Containerfile", "a Debian 12 that runs './tidemark all'; linted, not built"),
     ("reference", "results of Tidemark's runs, a folder a study, and the runs of findings' scripts"),
-    ("findings", "scripts that show a finding each, without Tidemark; FINDINGS.md describes them"),
+    ("findings", "scripts that show a finding each, without Tidemark; docs/findings.md describes them"),
 )
 WARNINGS = (
     "`dataset: download: ... not reachable`: there is no network, or no access to the trips' host. The pipeline goes "
@@ -105,7 +105,7 @@ def _start(efforts: Sequence[Effort]) -> Iterator[str]:
     yield (
         "How to evaluate this artifact: one command a study, one command a claim, time and disk that each takes, "
         "and the verdicts to expect. This page is made by `./tidemark artifact` from the plans, the claims and "
-        "`reference/`; FINDINGS.md has what was found in addition to the claims.\n"
+        "`reference/`; docs/findings.md has what was found in addition to the claims.\n"
     )
     yield (
         "You need Linux (x86_64), Python 3.12, two processors, 8 GB of memory and 10 GB of disk; no root, no Docker. "

@@ -1,4 +1,4 @@
-"""Reference results in README.md and STUDIES.md, between two marks; the text between them is generated."""
+"""Reference results in README.md and docs/studies.md, between two marks; the text between them is generated."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ APART = (
     "change, measure both in one run (`--config 'stacks=[{stacks}]'`)."
 )
 NONE = "There are none of this study yet."
+UP = "../"  # from docs/ to the folder of README.md and the reference results
 Kept = list[tuple[Path, Reference]]
 
 
@@ -35,11 +36,12 @@ def front(readme: str, kept: Path, study: str, asked: Collection[str]) -> str:
 
 
 def overview(text: str, kept: Path) -> str:
-    """Return `text`, that of STUDIES.md, with the figure and the verdict counts of each study that it has a mark for.
+    """Return `text`, that of docs/studies.md, with the figure and the verdict counts of each study with a mark there.
+
     Raise AnalysisError for a duplicate mark, or one without its end.
     """
     for study in re.findall(OF.format("([^:]+)"), text):
-        text = _filled("STUDIES.md", text, OF.format(study), _short(kept, study))
+        text = _filled("docs/studies.md", text, OF.format(study), _short(kept, study))
     return text
 
 
@@ -83,22 +85,22 @@ def _short(kept: Path, study: str) -> Iterator[str]:
         yield NONE
     for number, (place, each) in enumerate(ours):
         if not number:
-            yield from _figure(place, each, kept)
+            yield from _figure(place, each, kept, UP)
         counts = Counter(held.verdict for held in each.held)
         verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-        yield from ("", f"{_measured(each.about)}. Of {len(each.held)} claims: {verdicts} ({_link(place, kept)}).")
+        yield from ("", f"{_measured(each.about)}. Of {len(each.held)} claims: {verdicts} ({_link(place, kept, UP)}).")
         yield from each.about.remarks
 
 
-def _link(place: Path, kept: Path) -> str:
-    return f"[`{place.name}`]({kept.name}/{place.name}/{FILE})"
+def _link(place: Path, kept: Path, up: str = "") -> str:
+    return f"[`{place.name}`]({up}{kept.name}/{place.name}/{FILE})"
 
 
-def _figure(place: Path, reference: Reference, kept: Path) -> Iterator[str]:
+def _figure(place: Path, reference: Reference, kept: Path, up: str = "") -> Iterator[str]:
     figure = reference.figure
     if figure is not None:
         where = (place / figure.file).relative_to(kept.parent).as_posix()
-        yield from ("", f"![{figure.title}]({where})", "", f"*{figure.caption}*")
+        yield from ("", f"![{figure.title}]({up}{where})", "", f"*{figure.caption}*")
 
 
 def _measured(about: About) -> str:
