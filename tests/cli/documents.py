@@ -20,7 +20,7 @@ from tidemark.pipeline.plan import make_plan
 from tidemark.studies.registry import registry
 
 REPOSITORY = Path(__file__).parents[2]
-PAGES = ("README.md", "ARTIFACT.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/findings.md", "docs/studies.md")
+PAGES = ("README.md", "ARTIFACT.md", "CONTRIBUTING.md", "docs/findings.md", "docs/studies.md")
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 LINK = re.compile(r"\]\(([^)#:]+)\)")
