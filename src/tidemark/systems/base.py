@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -143,6 +144,7 @@ class System(ABC):
     needs: ClassVar[tuple[type[Service], ...]] = ()
     capabilities: frozenset[Capability] = frozenset()  # without those that depend on the client's release
     compressions: ClassVar[frozenset[str]] = frozenset({"snappy", "zstd", "none"})  # Parquet codecs that it can use
+    packages: ClassVar[Mapping[str, str]] = MappingProxyType({})  # whose versions are reported, by the name in reports
     # Import names of the client's packages, without pyarrow, which always counts; "duckdb_extension_*" is a pattern.
     libraries: ClassVar[tuple[str, ...]] = ()
     # Locks in envs/tools with packages that the client needs in addition to those of the stack.
@@ -197,8 +199,8 @@ class System(ABC):
 
     @classmethod
     def versions(cls) -> Mapping[str, str]:
-        """Return the versions of the client's libraries, as the libraries report them."""
-        return {}
+        """Return the versions of the client's libraries."""
+        return {name: version(package) for name, package in cls.packages.items()}
 
     @abstractmethod
     def close(self) -> None:

@@ -12,7 +12,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-CLIENT = "DuckDB"
 FILES_READ = re.compile(r"Total Files Read:\s*(\d+)")  # in the output of EXPLAIN ANALYZE
 NO_FILES = "EMPTY_RESULT"
 
@@ -69,18 +67,7 @@ RELEASES = (
 )
 
 
-def installed_version() -> str:
-    return version("duckdb")
-
-
-def release() -> Release:
-    """Return the rules for the installed DuckDB."""
-    return releases.nearest(CLIENT, RELEASES, installed_version())
-
-
-def remark() -> str | None:
-    """Return a note on the installed DuckDB if it is not a known release; otherwise None."""
-    return releases.remark(CLIENT, RELEASES, installed_version())
+DUCKDB = releases.Client("DuckDB", "duckdb", RELEASES)
 
 
 def literal(value: str | Path) -> str:
@@ -97,7 +84,7 @@ def extension_file(extension: str) -> Path | None:
     """Return the extension's binary for the installed DuckDB, from its wheel; None if the wheel is not installed."""
     found = importlib.util.find_spec(f"duckdb_extension_{extension}")
     for folder in (found.submodule_search_locations or []) if found else []:
-        path = Path(folder, "extensions", f"v{installed_version()}", f"{extension}.duckdb_extension")
+        path = Path(folder, "extensions", f"v{DUCKDB.installed()}", f"{extension}.duckdb_extension")
         if path.is_file():
             return path
     return None
@@ -108,7 +95,7 @@ def missing_extensions(extensions: Sequence[str]) -> str | None:
     wheels = [f"duckdb-extension-{e.replace('_', '-')}" for e in extensions if extension_file(e) is None]
     if not wheels:
         return None
-    return f"not installed for DuckDB {installed_version()}: {', '.join(wheels)}"
+    return f"not installed for DuckDB {DUCKDB.installed()}: {', '.join(wheels)}"
 
 
 def has_extensions(extensions: Sequence[str]) -> bool:
@@ -118,7 +105,7 @@ def has_extensions(extensions: Sequence[str]) -> bool:
 
 def reader_name(extension: str) -> str:
     """Return the name of the oracle's reader that uses `extension`."""
-    return f"DuckDB {installed_version()}'s {extension} extension"
+    return f"DuckDB {DUCKDB.installed()}'s {extension} extension"
 
 
 def connect(
@@ -223,7 +210,7 @@ class DuckDBSystem(TableSystem):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        self.say(remark())
+        self.say(DUCKDB.remark())
         self._connection: duckdb.DuckDBPyConnection | None = None
 
     @classmethod
@@ -288,7 +275,7 @@ class DuckDBSystem(TableSystem):
 
     def settings(self) -> Mapping[str, str]:
         rows = self._writer.execute("SELECT name, value FROM duckdb_settings() WHERE name = 'threads'").fetchall()
-        return {name: str(value) for name, value in rows} | {"DuckDB release rules": str(release())}
+        return {name: str(value) for name, value in rows} | {"DuckDB release rules": str(DUCKDB.release())}
 
     @classmethod
     def versions(cls) -> Mapping[str, str]:

@@ -85,7 +85,7 @@ class PyIcebergLocal(Lake):
 
     @property
     def reader(self) -> str:
-        return f"SQLite and PyIceberg (which files) and DuckDB {duckdb_client.installed_version()} (the files)"
+        return f"SQLite and PyIceberg (which files) and DuckDB {duckdb_client.DUCKDB.installed()} (the files)"
 
     def _files(self, name: str) -> Sequence[tuple[Path, int]]:
         from pyiceberg.table import StaticTable
@@ -122,7 +122,7 @@ class DuckLakeLocal(Lake):
 
     @property
     def reader(self) -> str:
-        return f"SQLite (which files) and DuckDB {duckdb_client.installed_version()} (the files)"
+        return f"SQLite (which files) and DuckDB {duckdb_client.DUCKDB.installed()} (the files)"
 
     def _files(self, name: str) -> Sequence[tuple[Path, int]]:
         folder = self.context.directory

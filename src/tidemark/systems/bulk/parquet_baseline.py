@@ -41,7 +41,7 @@ class ParquetLocal(OneFile):
 
     @property
     def reader(self) -> str:
-        return f"DuckDB {duckdb_client.installed_version()}"
+        return f"DuckDB {duckdb_client.DUCKDB.installed()}"
 
     def fetched(self, name: str, folder: Path) -> Path:
         del folder
@@ -78,7 +78,7 @@ class ParquetHdfs(ParquetOnHdfs, OneFile):
 
     @property
     def reader(self) -> str:
-        return f"DuckDB {duckdb_client.installed_version()}, {FETCHED}"
+        return f"DuckDB {duckdb_client.DUCKDB.installed()}, {FETCHED}"
 
     def parquet(self, place: Path) -> Sequence[Path]:
         return (place / FILE,)

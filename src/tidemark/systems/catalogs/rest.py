@@ -55,6 +55,7 @@ class RestSystem(CatalogSystem):
     format = "Iceberg"
     client = "HTTP"
     service: ClassVar[type[RestCatalog]]
+    packages: ClassVar[Mapping[str, str]] = {"PyIceberg": "pyiceberg"}
     libraries = ("pyiceberg", "pyiceberg_core", "pydantic", "pydantic_core")
     # Programs that the server starts per metadata file; None: it starts none.
     starts: ClassVar[PerWrite | None] = None
@@ -135,12 +136,6 @@ class RestSystem(CatalogSystem):
             return {}
         postgres, name = self.postgres
         return postgres.durability_settings(name)
-
-    @classmethod
-    def versions(cls) -> Mapping[str, str]:
-        from importlib.metadata import version
-
-        return {"PyIceberg": version("pyiceberg")}
 
 
 class ReferenceServer(RestSystem):

@@ -34,22 +34,19 @@ class BulkDelta(BulkTable):
     client: ClassVar[str] = "delta-rs"
     catalog: str = "Delta log"
     library: ClassVar[str] = "delta-rs"
+    packages: ClassVar[Mapping[str, str]] = {"deltalake": "deltalake"}
     libraries: ClassVar[tuple[str, ...]] = ("deltalake",)
     extensions: ClassVar[tuple[str, ...]] = ("delta",)
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         if self.of_release_before is None:
-            self.say(delta_client.remark())
+            self.say(delta_client.DELTA_RS.remark())
 
     @classmethod
     def unavailable(cls, options: Any) -> str | None:
         del options
         return duckdb_client.missing_extensions(cls.extensions)
-
-    @classmethod
-    def versions(cls) -> Mapping[str, str]:
-        return {} if cls.of_release_before else {"deltalake": delta_client.installed_version()}
 
     def relation(self, place: Path) -> str:
         return f"delta_scan({duckdb_client.literal(place.as_uri())})"
@@ -119,6 +116,7 @@ class DeltaRsLocalBefore(DeltaRsLocal):
     title: ClassVar[str] = "delta-rs 0.18, local disk"
     tools: ClassVar[tuple[str, ...]] = (BEFORE,)
     of_release_before: ClassVar[str | None] = BEFORE
+    packages: ClassVar[Mapping[str, str]] = {}
 
 
 class DeltaRsHdfsBefore(DeltaRsHdfs):
@@ -126,6 +124,7 @@ class DeltaRsHdfsBefore(DeltaRsHdfs):
     title: ClassVar[str] = "delta-rs 0.18, HDFS"
     tools: ClassVar[tuple[str, ...]] = (BEFORE,)
     of_release_before: ClassVar[str | None] = BEFORE
+    packages: ClassVar[Mapping[str, str]] = {}
 
 
 def told(extensions: Sequence[str], processors: Collection[int], statements: Sequence[str] = ()) -> dict[str, Any]:
@@ -143,11 +142,8 @@ class ReadByDuckDB(BulkDelta):
     """Common base: delta-rs writes, as in the systems in which it also reads."""
 
     client: ClassVar[str] = "delta-rs writes, DuckDB reads"
+    packages: ClassVar[Mapping[str, str]] = {"deltalake": "deltalake", "duckdb": "duckdb"}
     libraries: ClassVar[tuple[str, ...]] = ("deltalake", "duckdb", "_duckdb", "duckdb_extension_*")
-
-    @classmethod
-    def versions(cls) -> Mapping[str, str]:
-        return {**super().versions(), "duckdb": duckdb_client.installed_version()}
 
     def order(self, processors: Collection[int]) -> dict[str, Any]:
         return {**super().order(processors), **told(self.extensions, processors)}

@@ -11,7 +11,7 @@ from tidemark.services.base import files_below
 from tidemark.systems.base import TABLE, Capability, Context
 from tidemark.systems.delta import table as delta_client
 from tidemark.systems.delta.table import LOG, NO_SERVICE, DeltaTable
-from tidemark.systems.duckdb_client import DuckDBSystem, literal, reader_name, release
+from tidemark.systems.duckdb_client import DUCKDB, DuckDBSystem, literal, reader_name
 from tidemark.systems.duckdb_writer import DuckDBClientFactory
 from tidemark.systems.writers import ClientFactory
 
@@ -49,7 +49,7 @@ class DeltaDuckDB(DeltaTable, DuckDBSystem):
 
     @classmethod
     def of_release(cls) -> frozenset[Capability]:
-        return frozenset({Capability.READ_BY_OTHERS} if release().delta_log_is_valid else ())
+        return frozenset({Capability.READ_BY_OTHERS} if DUCKDB.release().delta_log_is_valid else ())
 
     def create(self, schema: pa.Schema) -> None:
         self._create(schema)

@@ -6,14 +6,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote
 
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
-from tidemark.systems import releases
 from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite
 from tidemark.systems.delta import unity
 from tidemark.systems.disk import read_ids
@@ -29,7 +27,7 @@ from tidemark.systems.object_store import (
     path_of,
     promise,
 )
-from tidemark.systems.releases import Release
+from tidemark.systems.releases import Client, Release
 from tidemark.systems.tables import Committed
 from tidemark.systems.writers import of_retries
 
@@ -38,31 +36,19 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable as Table
 
 
-CLIENT = "delta-rs"
-
-# Oldest first.
-RELEASES = (Release((1, 6, 6)),)
-
-
-def installed_version() -> str:
-    return version("deltalake")
+DELTA_RS = Client("delta-rs", "deltalake", (Release((1, 6, 6)),))
 
 
 def reader_name() -> str:
     """Return the name of the oracle's reader that uses delta-rs."""
     import pyarrow as pa
 
-    return f"{CLIENT} {installed_version()} (the log) and PyArrow {pa.__version__} (the Parquet files)"
+    return f"{DELTA_RS.name} {DELTA_RS.installed()} (the log) and PyArrow {pa.__version__} (the Parquet files)"
 
 
 def address_for_duckdb(location: str) -> str:
     """Return a table's address for DuckDB's extension, which parses a % in a plain path as a printf conversion."""
     return Path(location).as_uri() if location.startswith("/") else location
-
-
-def remark() -> str | None:
-    """Return a note on the installed delta-rs if it is not a known release; otherwise None."""
-    return releases.remark(CLIENT, RELEASES, installed_version())
 
 
 CHECKPOINT_INTERVAL = "delta.checkpointInterval"
@@ -118,7 +104,7 @@ class DeltaTable(Stored):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        self.say(remark())
+        self.say(DELTA_RS.remark())
         self._location = str(context.directory / "table")
         if is_in_bucket(options):
             self.durability = promise("Data and log are in an S3 server, which refuses a commit that is not the first.")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tidemark.systems.base import Capability, Context, Durability, Options, PerWrite
 from tidemark.systems.catalogs.databases import open_sqlite, sqlite_settings
 from tidemark.systems.disk import count_and_bytes
-from tidemark.systems.duckdb_client import DuckDBReadClient, open_reader, reader_name, release
+from tidemark.systems.duckdb_client import DUCKDB, DuckDBReadClient, open_reader, reader_name
 from tidemark.systems.ducklake import catalog
 from tidemark.systems.ducklake.table import TABLE_NAME, DuckLakeTable, Inlining, RetryingOptions
 
@@ -116,7 +116,7 @@ class DuckLakeSqlite(DuckLakeTable):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        self.say(LOSES_NAN if self._row_limit and not release().ducklake_inlines_nan else None)
+        self.say(LOSES_NAN if self._row_limit and not DUCKDB.release().ducklake_inlines_nan else None)
 
     @property
     def _path(self) -> Path:

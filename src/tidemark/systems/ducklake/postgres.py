@@ -11,7 +11,7 @@ from psycopg.conninfo import make_conninfo
 from tidemark.services.base import Service
 from tidemark.services.postgres import Postgres
 from tidemark.systems.base import NONE_PER_WRITE, USERS_OWN, Capability, Context, Durability, Options, PerWrite
-from tidemark.systems.duckdb_client import release
+from tidemark.systems.duckdb_client import DUCKDB
 from tidemark.systems.ducklake import catalog as ducklake_catalog
 from tidemark.systems.ducklake.table import TABLE_NAME, DuckLakePostgresOptions, DuckLakeTable, Inlining
 from tidemark.systems.object_store import promise
@@ -49,7 +49,7 @@ class CatalogInPostgres(DuckLakeTable):
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         self.withdraw(REFUSES_INFINITY)
-        if self._row_limit and not release().ducklake_inlines_infinity:
+        if self._row_limit and not DUCKDB.release().ducklake_inlines_infinity:
             self.capabilities -= {Capability.INFINITY}
             self.say(REFUSES_INFINITY)
         else:
@@ -126,4 +126,4 @@ class DuckLakeInlinedPostgres(Inlining, CatalogInPostgres):
 
     @classmethod
     def of_release(cls) -> frozenset[Capability]:
-        return frozenset({Capability.INFINITY} if release().ducklake_inlines_infinity else ())
+        return frozenset({Capability.INFINITY} if DUCKDB.release().ducklake_inlines_infinity else ())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import FULL, TABLE, Capability, Context, Options, PerWrite
-from tidemark.systems.duckdb_client import DuckDBSystem, identifier, literal, release
+from tidemark.systems.duckdb_client import DUCKDB, DuckDBSystem, identifier, literal
 from tidemark.systems.duckdb_writer import DuckDBClientFactory
 from tidemark.systems.full_durability import DurabilityOptions
 from tidemark.systems.object_store import (
@@ -110,7 +110,7 @@ class DuckLakeTable(Stored, DuckDBSystem):
         self.capabilities -= INLINES
         if self._row_limit:
             self.capabilities |= INLINES
-            self.say(None if release().ducklake_keeps_negative_zero else LOSES_SIGN)
+            self.say(None if DUCKDB.release().ducklake_keeps_negative_zero else LOSES_SIGN)
         if is_in_bucket(options):
             self.extensions = (*self.extensions, HTTPFS)
             self.say(NOTE)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tidemark.errors import SystemFailure
 from tidemark.systems import base
 from tidemark.systems.base import Capability, Context, Options
-from tidemark.systems.duckdb_client import DuckDBSystem, literal, release
+from tidemark.systems.duckdb_client import DUCKDB, DuckDBSystem, literal
 from tidemark.systems.duckdb_writer import DuckDBClientFactory
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.catalog import EXTENSIONS, attachments, refuses
@@ -57,7 +57,7 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        if not release().http_client_is_slow:
+        if not DUCKDB.release().http_client_is_slow:
             self.withdraw(SLOW_HTTP)
         self.table = f"{CATALOG}.{self._namespace}.{TABLE}"
 

@@ -67,6 +67,7 @@ class IcebergPyIceberg(IcebergTable):
     name: ClassVar[str] = "iceberg-pyiceberg"
     title: ClassVar[str] = "Iceberg (PyIceberg)"
     client: ClassVar[str] = "PyIceberg"
+    packages: ClassVar[Mapping[str, str]] = {"pyiceberg": "pyiceberg", "pyarrow": "pyarrow"}
     libraries: ClassVar[tuple[str, ...]] = ("pyiceberg*",)
     capabilities: frozenset[Capability] = TABLE | {
         Capability.THREADS,
@@ -88,7 +89,7 @@ class IcebergPyIceberg(IcebergTable):
 
     @classmethod
     def of_release(cls) -> frozenset[Capability]:
-        retries = {Capability.COMMIT_RETRY} if pyiceberg_client.release().retries_commits else set()
+        retries = {Capability.COMMIT_RETRY} if pyiceberg_client.PYICEBERG.release().retries_commits else set()
         asked = {Capability.ASKED} if duckdb_client.has_extensions(EXTENSIONS) else set()
         return frozenset(retries | asked)
 
@@ -98,8 +99,7 @@ class IcebergPyIceberg(IcebergTable):
             cls.of_release()
         ):
             return (
-                f"PyIceberg {pyiceberg_client.installed_version()} tries no commit again, whatever commit_retries and "
-                "retry_wait_ms say"
+                f"{pyiceberg_client.reader_name()} tries no commit again, whatever commit_retries and retry_wait_ms say"
             )
         return super().unavailable(options)
 
@@ -185,14 +185,8 @@ class IcebergPyIceberg(IcebergTable):
         return PruningResult(rows.num_rows, len(list(scan.plan_files())))
 
     def settings(self) -> Mapping[str, str]:
-        rules = {"PyIceberg release rules": str(pyiceberg_client.release())}
+        rules = {"PyIceberg release rules": str(pyiceberg_client.PYICEBERG.release())}
         return {**super().settings(), **rules, "threads": str(workers())}
-
-    @classmethod
-    def versions(cls) -> Mapping[str, str]:
-        import pyarrow as pa
-
-        return {"pyiceberg": pyiceberg_client.installed_version(), "pyarrow": str(pa.__version__)}
 
     def close(self) -> None:
         table, self._table = self._table, None

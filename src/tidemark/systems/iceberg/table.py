@@ -89,7 +89,7 @@ class IcebergTable(Stored):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        self.say(pyiceberg_client.remark())
+        self.say(pyiceberg_client.PYICEBERG.remark())
         choice = chosen_catalog(options.catalog, options.file_io, options.storage, options.rtt_ms)
         self._rest = cast(Server, context.services[choice.server])
         chosen = as_it_is(choice, self._rest)
