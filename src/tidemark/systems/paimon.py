@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tidemark.runs.manifest import Footprint
 from tidemark.services.base import files_below
 from tidemark.systems.base import TABLE, Capability, Context, Durability, Options, PerWrite
-from tidemark.systems.disk import count_and_bytes, read_ids
+from tidemark.systems.disk import and_pyarrow, count_and_bytes, read_ids
 from tidemark.systems.full_durability import DurabilityOptions, FullDurability
 from tidemark.systems.releases import Client, Release
 from tidemark.systems.tables import Committed
@@ -240,12 +240,7 @@ class Paimon(FullDurability):
 
     @property
     def reader(self) -> str:
-        import pyarrow as pa
-
-        return (
-            f"fastavro {version('fastavro')} (the manifests, without Paimon's client) and PyArrow {pa.__version__} "
-            "(the Parquet files)"
-        )
+        return and_pyarrow(f"fastavro {version('fastavro')} (the manifests, without Paimon's client)")
 
     def ids(self) -> pa.ChunkedArray:
         return read_ids(self.data_files())

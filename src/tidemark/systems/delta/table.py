@@ -14,7 +14,7 @@ from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite
 from tidemark.systems.delta import unity
-from tidemark.systems.disk import read_ids
+from tidemark.systems.disk import and_pyarrow, read_ids
 from tidemark.systems.full_durability import DurabilityOptions, write_through
 from tidemark.systems.object_store import (
     LOCAL,
@@ -41,9 +41,7 @@ DELTA_RS = Client("delta-rs", "deltalake", (Release((1, 6, 6)),))
 
 def reader_name() -> str:
     """Return the name of the oracle's reader that uses delta-rs."""
-    import pyarrow as pa
-
-    return f"{DELTA_RS.name} {DELTA_RS.installed()} (the log) and PyArrow {pa.__version__} (the Parquet files)"
+    return and_pyarrow(f"{DELTA_RS.name} {DELTA_RS.installed()} (the log)")
 
 
 def address_for_duckdb(location: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,8 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import FULL, TABLE, Capability, Context, Options, PerWrite
+from tidemark.systems.catalogs.databases import Ask
+from tidemark.systems.disk import and_pyarrow
 from tidemark.systems.duckdb_client import DUCKDB, DuckDBSystem, identifier, literal
 from tidemark.systems.duckdb_writer import DuckDBClientFactory
+from tidemark.systems.ducklake import catalog
 from tidemark.systems.full_durability import DurabilityOptions
 from tidemark.systems.object_store import (
     HTTPFS,
@@ -227,6 +231,37 @@ class DuckLakeTable(Stored, DuckDBSystem):
 
     def _count(self, source: str) -> int:
         return int(self._writer.execute(f"SELECT count(*) FROM {source}").fetchall()[0][0])
+
+
+class SharedCatalog(DuckLakeTable):
+    """DuckLake with a catalog that several processes can use at once, and whose tables are read by SQL."""
+
+    Options: ClassVar[type[Options]] = RetryingOptions
+    capabilities: frozenset[Capability] = DuckLakeTable.capabilities | {Capability.COMMIT_RETRY, Capability.WRITERS}
+
+    @abstractmethod
+    def _open_query(self) -> AbstractContextManager[Ask]:
+        """Return a context manager for SQL queries on the catalog's own tables, without DuckLake."""
+
+    @property
+    @abstractmethod
+    def _asks_by(self) -> str:
+        """Name and version of what answers these queries."""
+
+    @property
+    def reader(self) -> str:
+        return and_pyarrow(self._asks_by)
+
+    def ids(self) -> pa.ChunkedArray:
+        with self._open_query() as ask:
+            return catalog.ids(ask, TABLE_NAME, self.folder and self.folder.file_system())
+
+    def commits(self) -> int:
+        with self._open_query() as ask:
+            return catalog.commits(ask)
+
+    def _attachments(self) -> tuple[str, ...]:
+        return (*super()._attachments(), *self.options.statements)
 
 
 class Inlining(DuckLakeTable):
