@@ -18,6 +18,7 @@ from tidemark.systems.base import Capability, System
 from tidemark.systems.delta import table as delta_client
 from tidemark.systems.delta.delta_duckdb import DeltaDuckDB
 from tidemark.systems.delta.delta_rs import DeltaRs
+from tidemark.systems.duckdb_table import DuckDBSystem
 from tidemark.systems.ducklake.files import DuckLakeInlined
 from tidemark.systems.ducklake.postgres import DuckLake, DuckLakeInlinedPostgres
 from tidemark.systems.ducklake.table import LOSES_SIGN
@@ -77,7 +78,7 @@ def test_unknown_newer_release_is_used_as_the_newest_known_and_reported(
 
 def used_by(kind: type[System]) -> list[Any]:
     """Return the clients with releases that create, write and read a table of this kind."""
-    found: list[Any] = [duckdb_client.DUCKDB] if issubclass(kind, duckdb_client.DuckDBSystem) else []
+    found: list[Any] = [duckdb_client.DUCKDB] if issubclass(kind, DuckDBSystem) else []
     others: dict[str, Any] = {"Iceberg": pyiceberg_client.PYICEBERG, "Delta Lake": delta_client.DELTA_RS}
     others |= {"Lance": lance_client.LANCE, "Apache Paimon": paimon_client.PAIMON}
     return [*found, *([others[kind.format]] if kind.format in others else [])]

@@ -24,6 +24,7 @@ from tidemark.systems.base import System
 from tidemark.systems.delta.delta_duckdb import DeltaDuckDB
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.delta.table import DeltaRsOptions
+from tidemark.systems.duckdb_table import DuckDBSystem
 from tidemark.systems.ducklake.files import LOSES_NAN, DuckLakeInlined, DuckLakeSqlite
 from tidemark.systems.ducklake.postgres import DuckLake, DuckLakeInlinedPostgres
 from tidemark.systems.ducklake.quack import DuckLakeQuack
@@ -69,7 +70,7 @@ def test_every_extension_that_a_system_needs_is_installed() -> None:
     wanted = {
         e
         for kind in of_kind(TableSystem).values()
-        if issubclass(kind, duckdb_client.DuckDBSystem) and is_here(kind)
+        if issubclass(kind, DuckDBSystem) and is_here(kind)
         for e in kind.extensions
     }
     assert wanted

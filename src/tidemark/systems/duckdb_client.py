@@ -7,26 +7,19 @@ stores (secrets, spilled data, extensions) stays below the directory that the sy
 from __future__ import annotations
 
 import importlib.util
-import re
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
-from tidemark.errors import ProvisionError, SystemFailure
+from tidemark.errors import ProvisionError
 from tidemark.systems import releases
-from tidemark.systems.base import Context
-from tidemark.systems.read_api import Filter, PruningResult, ReadClient
-from tidemark.systems.tables import TableSystem
+from tidemark.systems.read_api import ReadClient
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
-
-FILES_READ = re.compile(r"Total Files Read:\s*(\d+)")  # in the output of EXPLAIN ANALYZE
-NO_FILES = "EMPTY_RESULT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,93 +191,3 @@ def open_reader(
     """Yield a separate DuckDB with its default number of threads."""
     with connect(extensions, directory) as connection:
         yield DuckDBReadClient(connection, attachments, table)
-
-
-class DuckDBSystem(TableSystem):
-    """Table that one DuckDB writes and another DuckDB reads; the two share nothing but the disk."""
-
-    client: ClassVar[str] = "DuckDB"
-    extensions: tuple[str, ...]
-    libraries: ClassVar[tuple[str, ...]] = ("duckdb", "_duckdb", "duckdb_extension_*")
-    table: str  # its name in SQL after `_attach`
-
-    def __init__(self, context: Context, options: Any) -> None:
-        super().__init__(context, options)
-        self.say(DUCKDB.remark())
-        self._connection: duckdb.DuckDBPyConnection | None = None
-
-    @classmethod
-    def unavailable(cls, options: Any) -> str | None:
-        del options
-        return missing_extensions(cls.extensions)
-
-    @abstractmethod
-    def _attachments(self) -> tuple[str, ...]:
-        """Return SQL that makes the table available as `table`."""
-
-    def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
-        for statement in self._attachments():
-            connection.execute(statement)
-
-    def _open(self) -> duckdb.DuckDBPyConnection:
-        """Open the connection that writes."""
-        self._connection = connect(self.extensions, self.context.directory, self.context.threads)
-        self._attach(self._connection)
-        self._insert = f"INSERT INTO {self.table} SELECT * FROM rows"
-        self._execute = self._connection.execute
-        return self._connection
-
-    @property
-    def _writer(self) -> duckdb.DuckDBPyConnection:
-        return self._connection or self._open()
-
-    def open_reader(self) -> AbstractContextManager[DuckDBReadClient]:
-        return open_reader(self.extensions, self.context.directory, self._attachments(), self.table)
-
-    @contextmanager
-    def _reader(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yield a second DuckDB, attached to the same table."""
-        with self.open_reader() as other:
-            yield other.attached()
-
-    def write(self, rows: pa.Table) -> None:  # noqa: ARG002 - DuckDB finds `rows` in this frame, by its name
-        self._execute(self._insert)
-
-    def before_commit(self, do: Callable[[], None]) -> None:
-        def write(rows: pa.Table) -> None:  # noqa: ARG001 - as in `write`
-            with transaction(self._writer, do):
-                self._execute(self._insert)
-
-        self.write = write  # type: ignore[method-assign]
-
-    def ids(self) -> pa.ChunkedArray:
-        with self.open_reader() as other:
-            return other.ids()
-
-    def read(self) -> pa.Table:
-        with self._reader() as reader:
-            return reader.sql(f"FROM {self.table}").to_arrow_table()
-
-    def answer(self, asked: Filter) -> PruningResult:
-        query = f"SELECT id FROM {self.table} WHERE {asked.sql}"
-        ((_, plan),) = self._writer.execute(f"EXPLAIN ANALYZE {query}").fetchall()
-        read = [int(files) for files in FILES_READ.findall(plan)]
-        if not read and NO_FILES not in plan:
-            raise SystemFailure(f"{self.name}: the plan of '{query}' tells of no files:\n{plan}")
-        return PruningResult(len(self._writer.execute(query).fetchall()), sum(read))
-
-    def settings(self) -> Mapping[str, str]:
-        rows = self._writer.execute("SELECT name, value FROM duckdb_settings() WHERE name = 'threads'").fetchall()
-        return {name: str(value) for name, value in rows} | {"DuckDB release rules": str(DUCKDB.release())}
-
-    @classmethod
-    def versions(cls) -> Mapping[str, str]:
-        return versions(cls.extensions)
-
-    def reconnect(self) -> None:
-        self.close()  # `_writer` opens a new connection at its next use
-
-    def close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()

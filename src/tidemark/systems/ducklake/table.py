@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,8 +14,8 @@ from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import FULL, TABLE, Capability, Context, Options, PerWrite
 from tidemark.systems.catalogs.databases import Ask
 from tidemark.systems.disk import and_pyarrow
-from tidemark.systems.duckdb_client import DUCKDB, DuckDBSystem, identifier, literal
-from tidemark.systems.duckdb_writer import DuckDBClientFactory
+from tidemark.systems.duckdb_client import DUCKDB, identifier, literal
+from tidemark.systems.duckdb_table import DuckDBClientFactory, DuckDBSystem
 from tidemark.systems.ducklake import catalog
 from tidemark.systems.full_durability import DurabilityOptions
 from tidemark.systems.object_store import (
@@ -29,7 +29,7 @@ from tidemark.systems.object_store import (
     is_in_bucket,
     path_of,
 )
-from tidemark.systems.writers import ClientFactory, of_retries
+from tidemark.systems.writers import of_retries
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,7 +104,7 @@ class DuckLakeTable(Stored, DuckDBSystem):
     table = f"{LAKE}.{TABLE_NAME}"
     capabilities: frozenset[Capability] = TABLE | {Capability.MERGE, Capability.THREADS, Capability.ASKED}
     Options: ClassVar[type[Options]] = DuckLakeOptions
-    conflicts: ClassVar[tuple[str, ...]] = (GAVE_UP_COMMIT,)  # in a client's message for a refused commit
+    conflicts: ClassVar[tuple[str, ...]] = (GAVE_UP_COMMIT,)
     opens_within_s: ClassVar[float] = 0.0  # how long another process retries to open it while its catalog is locked
     inlines_all: ClassVar[bool] = False  # without the option `inline_rows`
 
@@ -179,18 +179,12 @@ class DuckLakeTable(Stored, DuckDBSystem):
     def merge(self) -> None:
         self._call(*MERGING.values())
 
-    def client_factory(self) -> ClientFactory:
-        given = self.context
-        return DuckDBClientFactory(
-            self.extensions,
-            given.directory,
-            given.threads,
-            self._attachments(),
-            self.table,
-            self.conflicts,
+    def client_factory(self) -> DuckDBClientFactory:
+        return replace(
+            super().client_factory(),
             files=self._data,
             adding=ADDING,
-            codec=given.codec,
+            codec=self.context.codec,
             maintenance=tuple((FLUSHING if self._row_limit else MERGING).items()),
             patience_s=self.opens_within_s,
             marking=MARKING,
