@@ -123,10 +123,17 @@ class Durability:
 class Options:
     """Settings of one system that config.yaml can change; a system with settings subclasses this.
 
-    Fields are bool, int, str, or `X | None` of these, each with a default. `metadata={"help": ..., "choices":
-    [...], "minimum": ...}` describes and limits them; `"examples"` are values that the conformance suite tries, and
-    `"follows"` names the key of the main configuration that sets the option if it is omitted.
+    Fields are bool, int, str, or `X | None` of these, each an `option`.
     """
+
+
+def option(default: Any, text: str, **limits: Any) -> Any:
+    """Return a field of `Options` with this default, described by `text`.
+
+    `limits` are `choices` and `minimum`; `examples`, values that the conformance suite tries; and `follows`, the key of
+    the main configuration that sets the option if it is omitted.
+    """
+    return field(default=default, metadata={"help": text, **limits})
 
 
 class System(ABC):

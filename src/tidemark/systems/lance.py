@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +22,14 @@ from tidemark.systems.disk import count_and_bytes
 from tidemark.systems.full_durability import DurabilityOptions, FullDurability
 from tidemark.systems.releases import Client, Release
 from tidemark.systems.tables import Committed
-from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, IdempotencyKey, TableWriter, of_retries
+from tidemark.systems.writers import (
+    ClientFactory,
+    CommitStatus,
+    DataFile,
+    IdempotencyKey,
+    TableWriter,
+    commit_retries_option,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -215,7 +222,7 @@ READER = ("lance",)  # DuckDB's extension
 
 @dataclass(frozen=True, slots=True)
 class LanceOptions(DurabilityOptions):
-    commit_retries: int | None = field(default=None, metadata=of_retries("max_retries", "Lance: 20"))
+    commit_retries: int | None = commit_retries_option("max_retries", "Lance: 20")
 
 
 class Lance(FullDurability):

@@ -9,7 +9,7 @@ import importlib.util
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,7 +21,7 @@ from tidemark.systems.disk import and_pyarrow, count_and_bytes, read_ids
 from tidemark.systems.full_durability import DurabilityOptions, FullDurability
 from tidemark.systems.releases import Client, Release
 from tidemark.systems.tables import Committed
-from tidemark.systems.writers import ClientFactory, CommitStatus, IdempotencyKey, TableWriter, of_retries
+from tidemark.systems.writers import ClientFactory, CommitStatus, IdempotencyKey, TableWriter, commit_retries_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -185,7 +185,7 @@ OVERWRITES = (
 
 @dataclass(frozen=True, slots=True)
 class PaimonOptions(DurabilityOptions):
-    commit_retries: int | None = field(default=None, metadata=of_retries("commit.max-retries", "Paimon: 10"))
+    commit_retries: int | None = commit_retries_option("commit.max-retries", "Paimon: 10")
 
 
 class Paimon(FullDurability):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,7 +32,7 @@ from tidemark.services.mariadb import MariaDB
 from tidemark.services.polaris.server import Polaris
 from tidemark.services.postgres import ISOLATIONS, READ_COMMITTED, Postgres
 from tidemark.services.seaweedfs import InBucket
-from tidemark.systems.base import Context, Durability, Options, PerWrite
+from tidemark.systems.base import Context, Durability, Options, PerWrite, option
 from tidemark.systems.catalogs.base import CatalogReader, CatalogSystem, Endpoint
 from tidemark.systems.catalogs.databases import COUNTED, Database, PostgresDatabase, postgres_counters, sqlite_settings
 from tidemark.systems.catalogs.library import LibraryCatalog
@@ -242,14 +242,14 @@ SERIALIZED = "transactions in PostgreSQL are serializable, which their sender do
 class DistanceOptions(Options):
     """Options of a catalog over PostgreSQL."""
 
-    database_rtt_ms: int = field(default=0, metadata={"help": RTT_HELP, "minimum": 0})
+    database_rtt_ms: int = option(0, RTT_HELP, minimum=0)
 
 
 @dataclass(frozen=True, slots=True)
 class IsolationOptions(DistanceOptions):
     """Options of a catalog whose transactions set no isolation level themselves."""
 
-    isolation: str = field(default=READ_COMMITTED, metadata={"help": ISOLATION_HELP, "choices": list(ISOLATIONS)})
+    isolation: str = option(READ_COMMITTED, ISOLATION_HELP, choices=list(ISOLATIONS))
 
 
 def remarks(options: Any) -> list[str]:

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
-from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite
+from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite, option
 from tidemark.systems.delta import unity
 from tidemark.systems.disk import and_pyarrow, read_ids
 from tidemark.systems.full_durability import DurabilityOptions, write_through
@@ -29,7 +29,7 @@ from tidemark.systems.object_store import (
 )
 from tidemark.systems.releases import Client, Release
 from tidemark.systems.tables import Committed
-from tidemark.systems.writers import of_retries
+from tidemark.systems.writers import commit_retries_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,33 +60,27 @@ REGISTERED = "registered in, not committed through, Unity Catalog"
 
 @dataclass(frozen=True, slots=True)
 class DeltaOptions(DurabilityOptions):
-    checkpoint_interval: int = field(
-        default=10,
-        metadata={
-            "help": "Commits from one checkpoint of the log to the next. 10 is the format's default and the thesis's; "
-            "delta-rs left alone takes 100.",
-            "minimum": 1,
-            "examples": (3,),
-        },
+    checkpoint_interval: int = option(
+        10,
+        "Commits from one checkpoint of the log to the next. 10 is the format's default and the thesis's; "
+        "delta-rs left alone takes 100.",
+        minimum=1,
+        examples=(3,),
     )
-    catalog: str = field(
-        default="none",
-        metadata={
-            "help": "unity: register the table in a running Unity Catalog, and write to the location that it names.",
-            "choices": ("none", "unity"),
-        },
+    catalog: str = option(
+        "none",
+        "unity: register the table in a running Unity Catalog, and write to the location that it names.",
+        choices=("none", "unity"),
     )
-    unity_address: str | None = field(
-        default=None, metadata={"help": "Of the Unity Catalog server, for example http://127.0.0.1:8080."}
-    )
-    unity_schema: str = field(default="unity.default", metadata={"help": "Its catalog and schema, with a dot."})
+    unity_address: str | None = option(None, "Of the Unity Catalog server, for example http://127.0.0.1:8080.")
+    unity_schema: str = option("unity.default", "Its catalog and schema, with a dot.")
 
 
 @dataclass(frozen=True, slots=True)
 class DeltaRsOptions(DeltaOptions):
     storage: str = field(default=LOCAL, metadata=STORAGE)
     rtt_ms: int | None = field(default=None, metadata=RTT)
-    commit_retries: int | None = field(default=None, metadata=of_retries("max_commit_retries", "delta-rs: 15"))
+    commit_retries: int | None = commit_retries_option("max_commit_retries", "delta-rs: 15")
 
 
 class DeltaTable(Stored):

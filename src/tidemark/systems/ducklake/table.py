@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
-from tidemark.systems.base import FULL, TABLE, Capability, Context, Options, PerWrite
+from tidemark.systems.base import FULL, TABLE, Capability, Context, Options, PerWrite, option
 from tidemark.systems.catalogs.databases import Ask
 from tidemark.systems.disk import and_pyarrow
 from tidemark.systems.duckdb_client import DUCKDB, identifier, literal
@@ -29,7 +29,7 @@ from tidemark.systems.object_store import (
     is_in_bucket,
     path_of,
 )
-from tidemark.systems.writers import of_retries
+from tidemark.systems.writers import commit_retries_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,29 +37,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DuckLakeOptions(DurabilityOptions):
-    inline_rows: int | None = field(
-        default=None,
-        metadata={
-            "help": "Writes of up to this many rows stay in the catalog until they are flushed "
-            "(DATA_INLINING_ROW_LIMIT). Left out: no write, or each one if the system is named inlined. DuckLake "
-            "1.0 left alone: 10.",
-            "minimum": 0,
-            "examples": (10,),
-        },
+    inline_rows: int | None = option(
+        None,
+        "Writes of up to this many rows stay in the catalog until they are flushed "
+        "(DATA_INLINING_ROW_LIMIT). Left out: no write, or each one if the system is named inlined. DuckLake "
+        "1.0 left alone: 10.",
+        minimum=0,
+        examples=(10,),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class RetryingOptions(DuckLakeOptions):
-    commit_retries: int | None = field(default=None, metadata=of_retries("ducklake_max_retry_count", "DuckLake: 10"))
-    retry_wait_ms: int | None = field(
-        default=None,
-        metadata={
-            "help": "Wait before the first of these, which grows by half with each (ducklake_retry_wait_ms); DuckLake: "
-            "100.",
-            "minimum": 1,
-            "examples": (5,),
-        },
+    commit_retries: int | None = commit_retries_option("ducklake_max_retry_count", "DuckLake: 10")
+    retry_wait_ms: int | None = option(
+        None,
+        "Wait before the first of these, which grows by half with each (ducklake_retry_wait_ms); DuckLake: 100.",
+        minimum=1,
+        examples=(5,),
     )
 
     @property

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.errors import SystemFailure
 from tidemark.systems import base
-from tidemark.systems.base import Capability, Context, Options
+from tidemark.systems.base import Capability, Context, Options, option
 from tidemark.systems.duckdb_client import DUCKDB, literal
 from tidemark.systems.duckdb_table import DuckDBSystem
 from tidemark.systems.iceberg import client as pyiceberg_client
@@ -25,13 +25,11 @@ SLOW_HTTP = "DuckDB 1.4.4's default HTTP client adds some 40 ms to a commit; htt
 
 @dataclass(frozen=True, slots=True)
 class IcebergDuckDBOptions(IcebergOptions):
-    http_client: str = field(
-        default="default",
-        metadata={
-            "help": "DuckDB's HTTP client. The default one of 1.4.4 adds some 40 ms to each commit against a catalog "
-            "on this machine; curl does not.",
-            "choices": ("default", "curl"),
-        },
+    http_client: str = option(
+        "default",
+        "DuckDB's HTTP client. The default one of 1.4.4 adds some 40 ms to each commit against a catalog "
+        "on this machine; curl does not.",
+        choices=("default", "curl"),
     )
 
 

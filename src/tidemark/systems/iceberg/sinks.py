@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 from tidemark.services.base import Service
@@ -13,7 +13,7 @@ from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.kafka import Kafka
 from tidemark.services.pipelines.connect import KafkaConnect, KafkaConnectPrompt
 from tidemark.services.spark.formats import SparkIceberg as Engine
-from tidemark.systems.base import DEFAULT, Capability, Context, Durability, Options, Variant
+from tidemark.systems.base import DEFAULT, Capability, Context, Durability, Options, Variant, option
 from tidemark.systems.iceberg.catalog import REFERENCE, as_it_is
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
 from tidemark.systems.sinks.base import TIME, TYPES, Source, StreamingSink, columns, quoted
@@ -59,13 +59,11 @@ PARALLELISM = 1  # the number of partitions of the topic
 
 @dataclass(frozen=True, slots=True)
 class FlinkOptions(Options):
-    min_pause_ms: int = field(
-        default=0,
-        metadata={
-            "help": "The least time between two checkpoints (execution.checkpointing.min-pause). Without it, those "
-            "that a long one delayed follow it at once, each with the few events that came in between.",
-            "minimum": 0,
-        },
+    min_pause_ms: int = option(
+        0,
+        "The least time between two checkpoints (execution.checkpointing.min-pause). Without it, those "
+        "that a long one delayed follow it at once, each with the few events that came in between.",
+        minimum=0,
     )
 
 
@@ -157,21 +155,16 @@ FILES = "org.apache.iceberg.hadoop.HadoopFileIO"
 
 @dataclass(frozen=True, slots=True)
 class ConnectOptions(Options):
-    commit_timeout_ms: int = field(
-        default=DEFAULT_TIMEOUT_MS,
-        metadata={
-            "help": "How long a commit waits for its tasks before it takes what has come "
-            "(iceberg.control.commit.timeout-ms).",
-            "minimum": 1000,
-        },
+    commit_timeout_ms: int = option(
+        DEFAULT_TIMEOUT_MS,
+        "How long a commit waits for its tasks before it takes what has come (iceberg.control.commit.timeout-ms).",
+        minimum=1000,
     )
-    prompt: bool = field(
-        default=False,
-        metadata={
-            "help": "Let the worker commit offsets every second (offset.flush.interval.ms: 1000) and not every "
-            "minute: a task that waits for events looks at nothing else until that is due. And let the broker notice "
-            "after 6 s, not after 45 s, that it was killed (session.timeout.ms).",
-        },
+    prompt: bool = option(
+        False,
+        "Let the worker commit offsets every second (offset.flush.interval.ms: 1000) and not every "
+        "minute: a task that waits for events looks at nothing else until that is due. And let the broker notice "
+        "after 6 s, not after 45 s, that it was killed (session.timeout.ms).",
     )
 
     @property
