@@ -38,6 +38,7 @@ from tidemark.services.programs.process import (
     server_environment,
     unprivileged_account,
     wait_for_line,
+    write_private,
 )
 from tidemark.services.programs.provision import private_beside, sha256_of, unpack_tar, unpack_zip
 
@@ -146,15 +147,6 @@ def properties(values: Mapping[str, str]) -> str:
         escaped = value.replace("\\", "\\\\").replace(" ", "\\ ")
         lines.append(f"{key}={escaped}\n")
     return "".join(lines)
-
-
-def write_private(path: Path, content: str) -> Path:
-    """Create a file that only its owner, the account that servers run as, can read."""
-    private_directory(path.parent)
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(content)
-    return give(path)
 
 
 class Polaris(RestCatalog):
