@@ -14,7 +14,7 @@ from tidemark.systems.base import Options, Variant, option
 from tidemark.systems.hudi.table import NAME, HudiTable
 from tidemark.systems.sinks.base import TIME
 from tidemark.systems.sinks.spark import ALIGNED, Sink, SparkSink
-from tidemark.systems.spark_sql.base import MERGE_ON_READ, ModeOptions, SparkSqlTable
+from tidemark.systems.spark_sql.base import MERGE_ON_READ, ModeOptions, SqlEngineTable
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class SparkHudi(SparkSink):
         }
 
 
-class HudiOnSpark(SparkSqlTable):
+class HudiOnSpark(SqlEngineTable):
     name: ClassVar[str] = "hudi-on-spark"
     title: ClassVar[str] = "Hudi (Spark)"
     format: ClassVar[str] = "Hudi"
