@@ -82,6 +82,7 @@ class Service(ABC):
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         self.workspace = workspace
         self.directory = directory
+        self._port = 0  # of the last start, on loopback
         self._child: Child | None = None
         self._prepared = False
         self._verified = False

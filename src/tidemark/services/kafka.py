@@ -146,7 +146,6 @@ class Kafka(JavaServer):
         self.settings = settings
         self._formatted = Path()
         self._class_data: Path | None = None
-        self._port = 0
 
     @classmethod
     def from_config(cls, around: ServiceContext) -> Self:

@@ -41,7 +41,6 @@ class MariaDB(OwnServer):
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         super().__init__(workspace, directory)
         self._home = Path()
-        self._port = 0
         self._password = ""
         self._readings = 0
 

@@ -38,7 +38,6 @@ class Nessie(InBucket, JavaServer, RestCatalog):
         postgres = around.server(Postgres) if Postgres in self.needs else None
         super().__init__(around.workspace, around.directory, postgres)
         self.store = around.server(SeaweedFS)
-        self._port = 0
 
     @classmethod
     def from_config(cls, around: ServiceContext) -> Self:

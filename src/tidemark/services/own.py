@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Self
 
-from tidemark.paths import Workspace, private_directory
+from tidemark.paths import private_directory
 from tidemark.services.base import Service, ServiceContext
 from tidemark.services.programs.java import runtime_files
 from tidemark.services.programs.process import Child, give, server_environment, wait_for_line
@@ -50,10 +50,6 @@ class OwnProgram(OwnServer):
 
     program: ClassVar[Path]
     port_line: ClassVar[str]  # text before the port number
-
-    def __init__(self, workspace: Workspace, directory: Path) -> None:
-        super().__init__(workspace, directory)
-        self._port = 0
 
     def version(self) -> str:
         return "of this harness"

@@ -73,7 +73,6 @@ class Postgres(Service):
         super().__init__(workspace, directory)
         self.settings = settings
         self._binaries = Path()
-        self._port = 0
         self._password = ""
         self._counts = False
 

@@ -99,7 +99,7 @@ class SeaweedFS(OwnServer):
         self._program = Path()
         self._keys = ("", "")
         self._ports: list[int] = []
-        self._port = self._master_port = 0
+        self._master_port = 0
         self._sockets: tuple[Path, ...] = ()
 
     @property

@@ -38,7 +38,6 @@ class JavaProgram(OwnServer, JavaServer):
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         super().__init__(workspace, directory)
         self._launcher = Path()
-        self._port = 0
 
     @classmethod
     def provide(cls, workspace: Workspace) -> None:

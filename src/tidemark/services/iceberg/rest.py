@@ -85,7 +85,6 @@ class IcebergRest(RestCatalog):
         self._beside = []
         self._launcher = Path()
         self._class_data: Path | None = None
-        self._port = 0
 
     def _check(self, settings: IcebergRestSettings) -> None:
         if settings.address is None and (settings.postgres is None or not settings.warehouse):

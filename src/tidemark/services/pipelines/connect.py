@@ -69,7 +69,6 @@ class KafkaConnect(JavaServer):
         super().__init__(workspace, directory)
         self.kafka, self.address = kafka, address
         self.restarts: list[str] = []  # reasons for restarts of the connector's tasks
-        self._port = 0
 
     @classmethod
     def from_config(cls, around: ServiceContext) -> Self:

@@ -164,7 +164,6 @@ class Polaris(RestCatalog):
             raise ServiceError(f"{self.title} needs a PostgreSQL and a distribution, or the address of a running one.")
         self.settings = settings
         self._home = Path()
-        self._port = 0
         self._root = ("", "")
         self._client = (settings.client_id, settings.client_secret)
         self._is_bootstrapped = self._is_set_up = False

@@ -143,6 +143,7 @@ class ReferenceServer(RestSystem):
 
     server = "Iceberg reference server"
     checks_parents = False  # JdbcCatalog does not check
+    notes: tuple[str, ...] = (f"{POOL} connections from server to database", UNCHECKED, FORKS)
     starts: ClassVar[PerWrite | None] = CHMOD
 
 
@@ -152,7 +153,6 @@ class RestMariadb(ReferenceServer):
     catalog = "Iceberg's reference server over MariaDB"
     backend = "MariaDB"
     service = IcebergRestMariadb
-    notes = (f"{POOL} connections from server to database", UNCHECKED, FORKS)
     durability = Durability(
         f"MariaDB flushes InnoDB's log at each commit (innodb_flush_log_at_trx_commit); {IN_CACHE}",
         server_syncs_per_write={MariaDB: MARIADB_COMMIT}, counted=COUNTED,
@@ -178,7 +178,6 @@ class RestSqlite(ReferenceServer):
     catalog = "Iceberg's reference server over SQLite"
     backend = "SQLite"
     service: ClassVar[type[RestCatalog]] = IcebergRestSqlite
-    notes = (f"{POOL} connections from server to database", UNCHECKED, FORKS)
     durability = Durability(
         f"SQLite flushes its rollback journal and its file at each commit; {IN_CACHE}",
         server_syncs_per_write={IcebergRestSqlite: PerWrite(4, 4)}, counted=COUNTED,
@@ -210,7 +209,6 @@ class RestH2(ReferenceServer):
     backend = "H2"
     behind = True
     service = IcebergRestH2
-    notes = (f"{POOL} connections from server to database", UNCHECKED, FORKS)
     durability = Durability(
         f"H2 writes behind and flushes nothing: a commit may be lost after it was answered; {IN_CACHE}",
         counted=COUNTED,
@@ -265,8 +263,7 @@ class OverPostgres(RestSystem):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        for remark in remarks(options):
-            self.say(remark)
+        self.notes = (*self.notes, *remarks(options))
 
     @classmethod
     def service_for(cls, options: Any) -> type[RestCatalog]:
@@ -290,8 +287,7 @@ class InPostgres(LibraryCatalog):
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         self.database.isolation = getattr(options, "isolation", None)
-        for remark in remarks(options):
-            self.say(remark)
+        self.notes = (*self.notes, *remarks(options))
 
     @classmethod
     def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
@@ -304,7 +300,6 @@ class RestPostgres(OverPostgres, ReferenceServer):
     catalog = "Iceberg's reference server over PostgreSQL"
     backend = "PostgreSQL"
     service = IcebergRestPostgres
-    notes = (f"{POOL} connections from server to database", UNCHECKED, FORKS)
     durability = PostgresDatabase.durability(IN_CACHE)
 
 

@@ -23,12 +23,16 @@ FILE_DURABILITY = Durability(
 )
 
 
-class CatalogInFile(DuckLakeTable):
+class DuckLakeInlined(Inlining):
     """DuckLake with its catalog in a DuckDB file, which only one DuckDB at a time can open."""
 
+    name: ClassVar[str] = "ducklake-inlined"
+    title: ClassVar[str] = "DuckLake + inlining"
+    in_thesis: ClassVar[bool] = True
     catalog: str = "DuckDB file"
     extensions: tuple[str, ...] = ("ducklake",)
     durability: Durability = FILE_DURABILITY
+    full_syncs_per_write: ClassVar[PerWrite] = FILE_DURABILITY.client_syncs_per_write  # there are no other files
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
@@ -67,13 +71,6 @@ class CatalogInFile(DuckLakeTable):
                 yield other
         finally:
             shutil.rmtree(beside)
-
-
-class DuckLakeInlined(Inlining, CatalogInFile):
-    full_syncs_per_write: ClassVar[PerWrite] = FILE_DURABILITY.client_syncs_per_write  # there are no other files
-    name: ClassVar[str] = "ducklake-inlined"
-    title: ClassVar[str] = "DuckLake + inlining"
-    in_thesis: ClassVar[bool] = True
 
 
 FILE = "catalog.sqlite"  # its rollback journal lies next to it, with this name as prefix

@@ -14,6 +14,7 @@ from tidemark.services.kafka import Kafka
 from tidemark.services.pipelines.connect import KafkaConnect, KafkaConnectPrompt
 from tidemark.services.spark.formats import SparkIceberg as Engine
 from tidemark.systems.base import DEFAULT, Capability, Context, Durability, Options, Variant, option
+from tidemark.systems.duckdb_client import literal
 from tidemark.systems.iceberg.catalog import REFERENCE, as_it_is
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
 from tidemark.systems.sinks.base import TIME, TYPES, Source, StreamingSink, columns, quoted
@@ -141,11 +142,7 @@ def _events(source: Source) -> dict[str, str]:
 
 
 def _pairs(options: Mapping[str, str]) -> str:
-    return ", ".join(f"{_text(name)} = {_text(value)}" for name, value in options.items())
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+    return ", ".join(f"{literal(name)} = {literal(value)}" for name, value in options.items())
 
 
 DEFAULT_INTERVAL_S = 300  # iceberg.control.commit.interval-ms, as shipped

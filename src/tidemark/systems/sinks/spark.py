@@ -11,7 +11,7 @@ from typing import Any, ClassVar, cast
 from tidemark.config import ServicesConfig
 from tidemark.services.base import Service
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
-from tidemark.services.spark.server import Spark, Stream
+from tidemark.services.spark.server import Spark, Stream, literal
 from tidemark.systems.base import Capability, Context, Durability
 from tidemark.systems.sinks.base import TIME, TYPES, Source, StreamingSink, columns
 from tidemark.systems.tables import TableSystem
@@ -70,7 +70,7 @@ class SparkSink(StreamingSink):
                 "subscribe": source.topic,
                 "startingOffsets": "earliest",
             },
-            query=f"SELECT event.* FROM (SELECT from_json(CAST(value AS STRING), {_text(shape)}, "
+            query=f"SELECT event.* FROM (SELECT from_json(CAST(value AS STRING), {literal(shape)}, "
             "map('mode', 'FAILFAST')) AS event FROM events)",
             format=sink.format,
             options=dict(sink.options),
@@ -104,7 +104,3 @@ class SparkSink(StreamingSink):
     @classmethod
     def versions(cls) -> Mapping[str, str]:
         return {jar.artifact: jar.version for jar in read_jar_lock(jar_lock(cls.needs[0].locks[-1]))}
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -24,7 +24,7 @@ from tidemark.services.base import Service
 from tidemark.services.programs.process import give
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
 from tidemark.services.spark.events import Job
-from tidemark.services.spark.server import Spark
+from tidemark.services.spark.server import Spark, literal
 from tidemark.systems.base import USERS_OWN, Capability, Context, Durability, Options, System
 
 NO_CATALOG = "there is no catalog but files"
@@ -160,7 +160,7 @@ class SqlEngineTable(System):
         """
         if path not in self._sources:
             name = f"source_{len(self._sources)}"
-            self._spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} USING parquet OPTIONS (path {text(path)})")
+            self._spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} USING parquet OPTIONS (path {literal(path)})")
             self._sources[path] = name
         return self._sources[path]
 
@@ -171,7 +171,7 @@ class SqlEngineTable(System):
     def register(self, table: str, written: Written) -> None:
         """Create `table` from existing files, by metadata alone; only if `registers` is true."""
         self._registered[table] = written
-        made = f"CREATE TABLE {table} USING {self.reader} LOCATION {text(written.folder)}"
+        made = f"CREATE TABLE {table} USING {self.reader} LOCATION {literal(written.folder)}"
         self._spark.sql(made, f"register {table}", REGISTER_S)
 
     def footprint(self, table: str) -> Footprint:
@@ -202,14 +202,14 @@ class SqlEngineTable(System):
         """Return LHBench's CREATE TABLE ... AS SELECT; sorted by `date` if the table is partitioned by it."""
         words = [f"CREATE TABLE {table} USING {self.reader}"]
         if properties:
-            pairs = ", ".join(f"{text(name)} = {text(value)}" for name, value in properties.items())
+            pairs = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in properties.items())
             words.append(f"TBLPROPERTIES ({pairs})")
         words += [f"PARTITIONED BY ({date})"] if date else []
         words += self._placed(table)
         return " ".join([*words, f"AS {query}", *([f"ORDER BY {date}"] if date else [])])
 
     def _placed(self, table: str) -> list[str]:
-        return [f"LOCATION {text(self.location(table))}"]
+        return [f"LOCATION {literal(self.location(table))}"]
 
     def merge(self, table: str, source: str, key: Sequence[str], columns: Sequence[str]) -> Sequence[str]:
         """Return statements that merge the relation `source` into `table`: a row replaces the one with its `key`."""
@@ -252,11 +252,6 @@ NAMED = (
 )
 
 
-def text(value: object) -> str:
-    """Return `value` as a Spark SQL string literal."""
-    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
 class ParquetOnSpark(SqlEngineTable):
     name: ClassVar[str] = "parquet-on-spark"
     title: ClassVar[str] = "Parquet (Spark)"
@@ -269,7 +264,7 @@ class ParquetOnSpark(SqlEngineTable):
     def register(self, table: str, written: Written) -> None:
         """Create a view that lists all folders once, now: plain files have no metadata to keep a listing in."""
         self._registered[table] = written
-        source = f"USING parquet OPTIONS (path {text(written.folder)})"
+        source = f"USING parquet OPTIONS (path {literal(written.folder)})"
         self._spark.sql(f"CREATE TEMPORARY VIEW {table} {source}", f"list {table}", REGISTER_S)
 
     def compact(self, table: str) -> Sequence[str]:
