@@ -152,9 +152,16 @@ class Service(ABC):
         """Run `command`, called `what` in messages, to its end, otherwise as `_serve` does, with the file `log`."""
         self._begin(what, command, self.directory / log, environment).run_to_end(limit_s)
 
-    def _begin(self, what: str, command: Sequence[str | Path], log: Path, environment: Mapping[str, str]) -> Child:
+    def _begin(
+        self,
+        what: str,
+        command: Sequence[str | Path],
+        log: Path,
+        environment: Mapping[str, str],
+        folder: Path | None = None,
+    ) -> Child:
         env, account = server_environment(**environment), unprivileged_account()
-        return Child.start(what, command, log, env=env, cwd=self.directory, account=account)
+        return Child.start(what, command, log, env=env, cwd=folder or self.directory, account=account)
 
     def _version_in_log(self, pattern: str) -> str:
         """Return the version that the log names last, by the group in `pattern`; raise ServiceError if none."""

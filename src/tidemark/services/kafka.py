@@ -20,7 +20,7 @@ from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.base import ServiceContext
 from tidemark.services.own import JavaServer
-from tidemark.services.programs.classes import class_data, mapping
+from tidemark.services.programs.classes import Trainee, class_data, mapping
 from tidemark.services.programs.java import (
     COMMON_OPTIONS,
     JAVA,
@@ -253,19 +253,16 @@ class Kafka(JavaServer):
         self._reach()
 
 
-class _Trainee(Kafka):
-    """A broker whose JVM gets `options` that record the classes it loads."""
+class _Trainee(Trainee, Kafka):
+    """A broker that records the classes it loads."""
 
     def __init__(self, workspace: Workspace, directory: Path, options: tuple[str, ...]) -> None:
         super().__init__(workspace, directory, KafkaSettings())
-        self._options = options
+        self.options = options
 
     def _provision(self) -> None:
         self._jars = provision("kafka", self.workspace)
         self._formatted = format_storage(self.workspace, self._jars)
-
-    def _class_options(self) -> tuple[str, ...]:
-        return self._options
 
     def practise(self) -> None:
         """Create, write (like a run), read and delete a topic."""

@@ -27,8 +27,6 @@ from tidemark.services.programs.process import (
     free_ports,
     give,
     is_free,
-    server_environment,
-    unprivileged_account,
     wait_for_line,
 )
 from tidemark.services.programs.tools import tool_program
@@ -158,16 +156,11 @@ class SeaweedFS(OwnServer):
             "s3.iam": "false",
         }
         access_key, secret_key = self._keys
-        return Child.start(
-            self.title,
-            [self._program, "-logtostderr=true", "server", *(f"-{key}={value}" for key, value in options.items())],
-            self.log_path,
-            env=server_environment(
-                AWS_ACCESS_KEY_ID=access_key, AWS_SECRET_ACCESS_KEY=secret_key, HOME=str(self.data_directory)
-            ),
-            cwd=self.data_directory,
-            account=unprivileged_account(),
-        )
+        command: list[str | Path] = [self._program, "-logtostderr=true", "server"]
+        command += [f"-{key}={value}" for key, value in options.items()]
+        keys = {"AWS_ACCESS_KEY_ID": access_key, "AWS_SECRET_ACCESS_KEY": secret_key}
+        environment = {**keys, "HOME": str(self.data_directory)}
+        return self._begin(self.title, command, self.log_path, environment, self.data_directory)
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, "Start Seaweed S3 API Server", READY_S, log_start)

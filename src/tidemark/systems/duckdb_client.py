@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Release(releases.Release):
-    """Behaviour of a DuckDB release, as far as the systems here depend on it."""
+    """Behaviour of a DuckDB release, as far as the systems here depend on it; by default that of the newest."""
 
-    ducklake_inlines_infinity: bool  # into PostgreSQL, where rows go as SQL text
-    ducklake_inlines_nan: bool  # into SQLite
-    ducklake_keeps_negative_zero: bool  # in inlined rows
-    ducklake_refuses_taken_schema: bool  # otherwise CREATE SCHEMA of an existing one succeeds and changes nothing
-    http_client_is_slow: bool  # the default one, against a catalog on this machine
-    iceberg_keeps_case_of_endpoint: bool
-    delta_log_is_valid: bool  # readers other than DuckDB can read what its Delta writer committed
+    ducklake_inlines_infinity: bool = True  # into PostgreSQL, where rows go as SQL text
+    ducklake_inlines_nan: bool = True  # into SQLite
+    ducklake_keeps_negative_zero: bool = True  # in inlined rows
+    ducklake_refuses_taken_schema: bool = True  # otherwise CREATE SCHEMA of an existing one succeeds, changing nothing
+    http_client_is_slow: bool = False  # the default one, against a catalog on this machine
+    iceberg_keeps_case_of_endpoint: bool = True
+    delta_log_is_valid: bool = True  # readers other than DuckDB can read what its Delta writer committed
 
 
 # Oldest first.
@@ -47,16 +47,7 @@ RELEASES = (
         iceberg_keeps_case_of_endpoint=False,
         delta_log_is_valid=False,
     ),
-    Release(
-        (1, 5, 5),
-        ducklake_inlines_infinity=True,
-        ducklake_inlines_nan=True,
-        ducklake_keeps_negative_zero=True,
-        ducklake_refuses_taken_schema=True,
-        http_client_is_slow=False,
-        iceberg_keeps_case_of_endpoint=True,
-        delta_log_is_valid=True,
-    ),
+    Release((1, 5, 5)),
 )
 
 

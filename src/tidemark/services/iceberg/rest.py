@@ -21,7 +21,7 @@ from tidemark.services.base import ServiceContext
 from tidemark.services.http import open_url
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.postgres import Postgres
-from tidemark.services.programs.classes import class_data, compiled, mapping
+from tidemark.services.programs.classes import Trainee, class_data, compiled, mapping
 from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, class_path, runtime_files
 from tidemark.services.programs.process import Child, give, wait_for_line
 from tidemark.services.programs.provision import provision
@@ -197,15 +197,15 @@ class IcebergRestNio(IcebergRest):
         super()._check(settings)
 
 
-class _Trainee(IcebergRest):
-    """A server whose JVM gets `options` that record the classes it loads; it stores tables in memory.
+class _Trainee(Trainee, IcebergRest):
+    """A server that records the classes it loads; it stores tables in memory.
 
     It differs only in its access to PostgreSQL, so that provisioning does not need a running PostgreSQL.
     """
 
     def __init__(self, workspace: Workspace, directory: Path, options: tuple[str, ...]) -> None:
         super().__init__(workspace, directory, IcebergRestSettings(warehouse=str(directory / "warehouse")))
-        self._options = options
+        self.options = options
 
     def _check(self, settings: IcebergRestSettings) -> None:
         pass
@@ -213,9 +213,6 @@ class _Trainee(IcebergRest):
     def _provision(self) -> None:
         self._jars = provision(LOCK, self.workspace)
         self._launcher = compile_launcher(self.workspace, self._jars)
-
-    def _class_options(self) -> tuple[str, ...]:
-        return self._options
 
     def _backend(self) -> dict[str, str]:
         return {"CATALOG_CATALOG__IMPL": "org.apache.iceberg.inmemory.InMemoryCatalog"}

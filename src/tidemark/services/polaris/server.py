@@ -35,8 +35,6 @@ from tidemark.services.programs.process import (
     Child,
     free_ports,
     give,
-    server_environment,
-    unprivileged_account,
     wait_for_line,
     write_private,
 )
@@ -277,14 +275,7 @@ class Polaris(RestCatalog):
             write_private(credentials, json.dumps(root))
             write_private(folder / PROPERTIES, properties(self._database_properties()))
             command += ["bootstrap", "--credentials-file", credentials]
-            Child.start(
-                "Polaris' admin tool",
-                command,
-                log,
-                env=server_environment(),
-                cwd=folder,
-                account=unprivileged_account(),
-            ).run_to_end(120)
+            self._begin("Polaris' admin tool", command, log, {}, folder).run_to_end(120)
         finally:
             credentials.unlink(missing_ok=True)
             (folder / PROPERTIES).unlink(missing_ok=True)

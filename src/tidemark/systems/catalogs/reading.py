@@ -108,7 +108,6 @@ class NullCatalogSystem(CatalogSystem):
     backend = "none"
     stores = False
     needs: ClassVar[tuple[type[Service], ...]] = (NullCatalog,)
-    capabilities = frozenset()
     notes = ("answers at once and keeps nothing: measures the load generator",)
     durability = Durability("nothing is stored")
 

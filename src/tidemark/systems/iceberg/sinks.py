@@ -13,7 +13,7 @@ from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.kafka import Kafka
 from tidemark.services.pipelines.connect import KafkaConnect, KafkaConnectPrompt
 from tidemark.services.spark.formats import SparkIceberg as Engine
-from tidemark.systems.base import DEFAULT, Capability, Context, Durability, Options, Variant, option
+from tidemark.systems.base import Context, Durability, Options, Variant, option
 from tidemark.systems.duckdb_client import literal
 from tidemark.systems.iceberg.catalog import REFERENCE, as_it_is
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
@@ -77,7 +77,6 @@ class FlinkIceberg(IntoIceberg):
         "it commits with each checkpoint and makes none unless an interval is set, as it is here",
         "it starts processes (chmod) for the files of a commit, by Hadoop's local file system",
     )
-    capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK, Capability.HISTORY})
     needs: ClassVar[tuple[type[Service], ...]] = (Flink,)
     Options: ClassVar[type[Options]] = FlinkOptions
     exactly_once: ClassVar[str] = "offsets and data files in one checkpoint, whose number is in the snapshot"
@@ -177,7 +176,6 @@ class KafkaConnectIceberg(IntoIceberg):
         *REFERENCE.notes,
         f"it commits every {DEFAULT_INTERVAL_S} s unless it is set otherwise, as it is here",
     )
-    capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK, Capability.HISTORY})
     durability: Durability = Durability(
         "The catalog's database flushes its log before a commit is acknowledged; files are left to the page cache.",
         counted=None,
@@ -260,10 +258,6 @@ class KafkaConnectIceberg(IntoIceberg):
                 self._worker.drop(self._connector)
             if not self._kafka.has_ended():
                 self._kafka.delete_topic(self._control)
-
-    @property
-    def durability_level(self) -> str:
-        return DEFAULT
 
     def settings(self) -> Mapping[str, str]:
         """Return the settings of the connector, without names and addresses that differ between runs."""

@@ -12,7 +12,7 @@ from tidemark.config import ServicesConfig
 from tidemark.services.base import Service
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
 from tidemark.services.spark.server import Spark, Stream, literal
-from tidemark.systems.base import Capability, Context, Durability
+from tidemark.systems.base import Context, Durability
 from tidemark.systems.sinks.base import TIME, TYPES, Source, StreamingSink, columns
 from tidemark.systems.tables import TableSystem
 
@@ -33,7 +33,6 @@ class SparkSink(StreamingSink):
     """One query of Spark Structured Streaming: one batch per interval, and one commit per batch with events."""
 
     needs: ClassVar[tuple[type[Service], ...]]  # the first is the Spark that supports the format
-    capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK, Capability.HISTORY})
     durability: Durability = Durability(
         "Files, those of checkpoints among them, are left to the page cache.",
         counted=None,
