@@ -11,7 +11,7 @@ from typing import ClassVar, Self
 from urllib.parse import urlencode
 
 from tidemark.services.base import Service, ServiceContext, files_below
-from tidemark.services.http import open_url
+from tidemark.services.http import fetch
 from tidemark.services.iceberg.backends import POOL
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.own import JavaServer
@@ -59,8 +59,7 @@ class Nessie(InBucket, JavaServer, RestCatalog):
         return self._version_in_log(r"Nessie (\S+) on JVM")
 
     def _reach(self) -> None:
-        with open_url(f"{self.uri}/v1/config?{urlencode({'warehouse': WAREHOUSE})}", 30) as answer:
-            answer.read()
+        fetch(f"{self.uri}/v1/config?{urlencode({'warehouse': WAREHOUSE})}", 30)
 
     def _prepare(self) -> None:
         super()._prepare()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.delay.proxy import Reachable
-from tidemark.services.http import open_url
+from tidemark.services.http import fetch
 from tidemark.services.own import OwnServer
 from tidemark.services.programs.process import (
     Child,
@@ -177,8 +177,7 @@ class SeaweedFS(OwnServer):
 
     def _status(self) -> dict[str, Any]:
         """Return the status of its master."""
-        with open_url(f"http://127.0.0.1:{self._master_port}/dir/status", 10) as answer:
-            found: dict[str, Any] = json.loads(answer.read())
+        found: dict[str, Any] = json.loads(fetch(f"http://127.0.0.1:{self._master_port}/dir/status", 10))
         return found
 
     def _end(self, how: Signals) -> None:

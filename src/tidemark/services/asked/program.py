@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.http import open_url
+from tidemark.services.http import fetch
 from tidemark.services.own import JavaServer, OwnServer
 from tidemark.services.programs.classes import compiled
 from tidemark.services.programs.java import COMMON_OPTIONS, HOME, LOGGING, LOGGING_FILE, class_path, runtime_files
@@ -61,8 +61,7 @@ class JavaProgram(OwnServer, JavaServer):
         data = None if content is None else content.encode()
         request = urllib.request.Request(f"http://127.0.0.1:{self._port}/{path}", data, method=method)
         try:
-            with open_url(request, timeout_s) as answer:
-                return str(answer.read().decode())
+            return fetch(request, timeout_s).decode()
         except urllib.error.HTTPError as error:
             said = error.read().decode(errors="replace")
             raise ServiceError(f"{self.title} refused to {method} /{path}: {said or error}") from error

@@ -21,7 +21,7 @@ from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service, ServiceContext
 from tidemark.services.hdfs.files import WebHdfs
-from tidemark.services.http import open_url
+from tidemark.services.http import fetch
 from tidemark.services.own import JavaServer, OwnServer
 from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path
 from tidemark.services.programs.process import Child, free_ports, give, is_free, wait_for_line
@@ -102,8 +102,7 @@ class HdfsServer(OwnServer, JavaServer):
     def _ask(self, bean: str) -> Mapping[str, Any]:
         """Return the attributes of the JMX bean `bean`; empty if there is none."""
         query = urlencode({"qry": bean})
-        with open_url(f"http://127.0.0.1:{self._ports[1]}/jmx?{query}", ANSWER_S) as answer:
-            found = json.load(answer)["beans"]
+        found = json.loads(fetch(f"http://127.0.0.1:{self._ports[1]}/jmx?{query}", ANSWER_S))["beans"]
         return dict(found[0]) if found else {}
 
     def _prepare(self) -> None:

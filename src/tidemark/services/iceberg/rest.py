@@ -18,7 +18,7 @@ from typing import ClassVar, Self
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import ServiceContext
-from tidemark.services.http import open_url
+from tidemark.services.http import fetch
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.postgres import Postgres
 from tidemark.services.programs.classes import Trainee, class_data, compiled, mapping
@@ -132,8 +132,7 @@ class IcebergRest(RestCatalog):
         return self._version_in_log(r"^Iceberg version: (\S+)")
 
     def _reach(self) -> None:
-        with open_url(f"{self.uri.rstrip('/')}/v1/config", 10) as answer:
-            answer.read()
+        fetch(f"{self.uri.rstrip('/')}/v1/config", 10)
 
     def _program_files(self) -> tuple[Path, ...]:
         archive = [self._class_data] if self._class_data else []
@@ -225,12 +224,10 @@ class _Trainee(Trainee, IcebergRest):
         self._post("namespaces", {"namespace": ["practice"]})
         self._post("namespaces/practice/tables", {"name": "table", "schema": schema})
         self._post("namespaces/practice/tables/table", {"requirements": [], "updates": [change]})
-        with open_url(f"{self.uri}/v1/namespaces/practice/tables/table", 10) as answer:
-            answer.read()
+        fetch(f"{self.uri}/v1/namespaces/practice/tables/table", 10)
 
     def _post(self, what: str, content: dict[str, object]) -> None:
         request = urllib.request.Request(
             f"{self.uri}/v1/{what}", json.dumps(content).encode(), {"Content-Type": "application/json"}
         )
-        with open_url(request, 10) as answer:
-            answer.read()
+        fetch(request, 10)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.base import Service, ServiceContext
-from tidemark.services.http import open_url
+from tidemark.services.http import fetch
 from tidemark.services.kafka import Kafka
 from tidemark.services.own import JavaServer
 from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, LOGGING, LOGGING_FILE, class_path
@@ -169,8 +169,7 @@ class KafkaConnect(JavaServer):
         deadline = time.monotonic() + REQUEST_S
         while True:
             try:
-                with open_url(request, REQUEST_S) as answer:
-                    return json.loads(answer.read() or b"{}")
+                return json.loads(fetch(request, REQUEST_S) or b"{}")
             except urllib.error.HTTPError as error:
                 if method in ("GET", "DELETE") and error.code == NOT_THERE:
                     return {}  # it does not exist yet, or no longer

@@ -13,7 +13,7 @@ from urllib.parse import urlencode, urlsplit
 
 from tidemark.services.base import Service, files_below
 from tidemark.services.delay.proxy import delayed
-from tidemark.services.http import open_url
+from tidemark.services.http import fetch
 from tidemark.services.iceberg.backends import (
     POOL,
     IcebergRestH2,
@@ -89,8 +89,7 @@ class RestSystem(CatalogSystem):
         uri = urlsplit(server.uri.rstrip("/"))
         base, path = f"{uri.scheme}://{uri.netloc}", uri.path
         config = f"{base}{path}/v1/config?{urlencode({'warehouse': server.warehouse})}"
-        with open_url(urllib.request.Request(config, headers=headers), TIMEOUT_S) as answer:
-            said: dict[str, Any] = json.loads(answer.read())
+        said: dict[str, Any] = json.loads(fetch(urllib.request.Request(config, headers=headers), TIMEOUT_S))
         prefix = {**said.get("defaults", {}), **said.get("overrides", {})}.get("prefix")
         return Endpoint(base, f"{path}/v1/{prefix}" if prefix else f"{path}/v1", headers=headers)
 
