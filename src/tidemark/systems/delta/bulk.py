@@ -8,7 +8,6 @@ server; compared with delta-rs's own reads, they show that of the engine.
 from __future__ import annotations
 
 import json
-import shutil
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -16,11 +15,10 @@ from typing import Any, ClassVar
 
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
-from tidemark.services.base import files_below
 from tidemark.services.flight.server import TOOL
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import Context
-from tidemark.systems.bulk.base import FETCHED, BulkTable, OnHdfs
+from tidemark.systems.bulk.base import FETCHED, BulkTable, OnDisk, OnHdfs
 from tidemark.systems.delta import table as delta_client
 
 LOG = "_delta_log"
@@ -73,30 +71,16 @@ class BulkDelta(BulkTable):
         return Footprint(len(data), sum(data), len(log), sum(log), 0)
 
 
-class DeltaRsLocal(BulkDelta):
+class DeltaRsLocal(OnDisk, BulkDelta):
     name: ClassVar[str] = "delta-rs-local"
     title: ClassVar[str] = "delta-rs, local disk"
-
-    def address(self, name: str) -> str:
-        return str(self.context.directory / name)
 
     @property
     def reader(self) -> str:
         return duckdb_client.reader_name(*self.extensions)
 
-    def fetched(self, name: str, folder: Path) -> Path:
-        del folder
-        return Path(self.address(name))
-
-    def listed(self, name: str) -> Mapping[str, int]:
-        place = Path(self.address(name))
-        return {path.relative_to(place).as_posix(): path.stat().st_size for path in files_below(place)}
-
     def _log(self, name: str) -> str:
-        return "".join(path.read_text() for path in sorted(Path(self.address(name), LOG).glob("*.json")))
-
-    def remove(self, name: str) -> None:
-        shutil.rmtree(self.address(name), ignore_errors=True)
+        return "".join(path.read_text() for path in sorted((self.place(name) / LOG).glob("*.json")))
 
 
 class DeltaRsHdfs(OnHdfs, BulkDelta):
