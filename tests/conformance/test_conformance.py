@@ -24,6 +24,7 @@ from tidemark.measure.reading import hold, read
 from tidemark.services.base import files_below
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import Capability, System
+from tidemark.systems.duckdb_table import DuckDBSystem
 from tidemark.systems.iceberg.table import IcebergTable
 from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
@@ -368,7 +369,7 @@ def test_missing_reader_is_replaced_and_reported(
 def test_uncommitted_row_is_not_read(kind: type[System], open_table: OpenTable) -> None:
     """Keep a transaction of the writer open, and unseen, while the oracle reads."""
     system = open_table(kind)
-    if not isinstance(system, duckdb_client.DuckDBSystem):
+    if not isinstance(system, DuckDBSystem):
         pytest.skip(f"{kind.client} has no transactions that stay open")
     write_all(system, [trips(YELLOW, 2)])
     system._writer.execute("BEGIN")

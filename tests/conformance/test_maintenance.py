@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tidemark.systems.base import Capability
-from tidemark.systems.duckdb_client import release
+from tidemark.systems.duckdb_client import DUCKDB
 from tidemark.systems.ducklake.postgres import DuckLakeInlinedPostgres
 from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
@@ -97,5 +97,5 @@ def test_flush_during_writes_duplicates_rows_only_in_ducklake_0_3(open_table: Op
         acknowledged = [number for each in at_work for number in each.get(timeout=60)]
     found = system.ids().to_pylist()
     assert set(found) == set(acknowledged)
-    assert (len(found) > len(acknowledged)) is (release().version < (1, 5))
+    assert (len(found) > len(acknowledged)) is (DUCKDB.release().version < (1, 5))
     client.close()

@@ -7,9 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import deltalake
-import duckdb
 import pyarrow as pa
-import pyiceberg
 import pytest
 
 from tidemark.errors import ProvisionError
@@ -20,6 +18,7 @@ from tidemark.systems.base import Capability, System
 from tidemark.systems.delta import table as delta_client
 from tidemark.systems.delta.delta_duckdb import DeltaDuckDB
 from tidemark.systems.delta.delta_rs import DeltaRs
+from tidemark.systems.duckdb_table import DuckDBSystem
 from tidemark.systems.ducklake.files import DuckLakeInlined
 from tidemark.systems.ducklake.postgres import DuckLake, DuckLakeInlinedPostgres
 from tidemark.systems.ducklake.table import LOSES_SIGN
@@ -35,24 +34,30 @@ OpenTable = Callable[..., Any]
 
 pytestmark = pytest.mark.services
 
-CLIENTS = (duckdb_client, pyiceberg_client, delta_client, lance_client, paimon_client)
+CLIENTS = (
+    duckdb_client.DUCKDB,
+    pyiceberg_client.PYICEBERG,
+    delta_client.DELTA_RS,
+    lance_client.LANCE,
+    paimon_client.PAIMON,
+)
 
 
-@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.CLIENT)
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
 def test_rules_of_a_release_hold_until_the_next_one_known(client: Any) -> None:
-    name, known = client.CLIENT, client.RELEASES
+    name, known = client.name, client.releases
     assert [each.version for each in known] == sorted({each.version for each in known})
     with pytest.raises(ProvisionError, match=rf"{name} 0\.0\.1 is installed; {known[0]} is the oldest"):
-        releases.nearest(name, known, "0.0.1")
+        client.release("0.0.1")
     for each in known:
         major, minor, patch = each.version
-        assert releases.nearest(name, known, str(each)) is each
-        assert releases.remark(name, known, str(each)) is None
+        assert client.release(str(each)) is each
+        assert client.remark(str(each)) is None
         between = f"{major}.{minor}.{patch + 1}rc1"
-        assert releases.nearest(name, known, between) is each
-        assert f"{name} {between} is " in str(releases.remark(name, known, between))
-    assert releases.nearest(name, known, "99.0") is known[-1]
-    assert releases.remark(name, known, "99.0") == (
+        assert client.release(between) is each
+        assert f"{name} {between} is " in str(client.remark(between))
+    assert client.release("99.0") is known[-1]
+    assert client.remark("99.0") == (
         f"{name} 99.0 is newer than {known[-1]}, the newest known here, and used as {known[-1]} is"
     )
 
@@ -64,28 +69,26 @@ def test_unknown_newer_release_is_used_as_the_newest_known_and_reported(
     kind: type[System], open_table: OpenTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = open_table(kind).notes
-    for client in CLIENTS:
-        monkeypatch.setattr(client, "installed_version", lambda: "99.0.0")
+    monkeypatch.setattr(releases, "version", lambda _: "99.0.0")
     notes = set(open_table(kind).notes)
     added = [note for note in notes if "99.0.0 is newer than" in note]
-    assert added and all(f"used as {client.RELEASES[-1]} is" in " ".join(added) for client in used_by(kind))
+    assert added and all(f"used as {client.releases[-1]} is" in " ".join(added) for client in used_by(kind))
     assert not [note for note in before if "newer than" in note]
 
 
 def used_by(kind: type[System]) -> list[Any]:
     """Return the clients with releases that create, write and read a table of this kind."""
-    found: list[Any] = [duckdb_client] if issubclass(kind, duckdb_client.DuckDBSystem) else []
-    others = {"Iceberg": pyiceberg_client, "Delta Lake": delta_client, "Lance": lance_client}
-    others |= {"Apache Paimon": paimon_client}
+    found: list[Any] = [duckdb_client.DUCKDB] if issubclass(kind, DuckDBSystem) else []
+    others: dict[str, Any] = {"Iceberg": pyiceberg_client.PYICEBERG, "Delta Lake": delta_client.DELTA_RS}
+    others |= {"Lance": lance_client.LANCE, "Apache Paimon": paimon_client.PAIMON}
     return [*found, *([others[kind.format]] if kind.format in others else [])]
 
 
-@pytest.mark.parametrize(("client", "version"), [("DuckDB", duckdb.__version__), ("PyIceberg", pyiceberg.__version__)])
-def test_settings_name_the_release_rules(client: str, version: str, open_table: OpenTable) -> None:
-    system = open_table(IcebergPyIceberg if client == "PyIceberg" else DuckLakeInlined)
+@pytest.mark.parametrize("client", [duckdb_client.DUCKDB, pyiceberg_client.PYICEBERG], ids=lambda client: client.name)
+def test_settings_name_the_release_rules(client: Any, open_table: OpenTable) -> None:
+    system = open_table(IcebergPyIceberg if client.name == "PyIceberg" else DuckLakeInlined)
     system.create(YELLOW)
-    known = duckdb_client.RELEASES if client == "DuckDB" else pyiceberg_client.RELEASES
-    assert system.settings()[f"{client} release rules"] == str(releases.nearest(client, known, version))
+    assert system.settings()[f"{client.name} release rules"] == str(client.release())
 
 
 def overtake(system: Any) -> None:
@@ -160,5 +163,5 @@ def test_inlined_zeros_keep_their_sign_unless_noted(kind: type[System], open_tab
     system.write(with_column(trips(YELLOW, 1), "tip_amount", pa.array([-0.0])))
     assert system.inlined_rows() == 1
     (found,) = system.read().column("tip_amount").to_pylist()
-    keeps = duckdb_client.release().ducklake_keeps_negative_zero
+    keeps = duckdb_client.DUCKDB.release().ducklake_keeps_negative_zero
     assert (math.copysign(1, found) < 0) == keeps == (LOSES_SIGN not in system.notes)

@@ -24,6 +24,7 @@ from tidemark.systems.base import System
 from tidemark.systems.delta.delta_duckdb import DeltaDuckDB
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.delta.table import DeltaRsOptions
+from tidemark.systems.duckdb_table import DuckDBSystem
 from tidemark.systems.ducklake.files import LOSES_NAN, DuckLakeInlined, DuckLakeSqlite
 from tidemark.systems.ducklake.postgres import DuckLake, DuckLakeInlinedPostgres
 from tidemark.systems.ducklake.quack import DuckLakeQuack
@@ -69,7 +70,7 @@ def test_every_extension_that_a_system_needs_is_installed() -> None:
     wanted = {
         e
         for kind in of_kind(TableSystem).values()
-        if issubclass(kind, duckdb_client.DuckDBSystem) and is_here(kind)
+        if issubclass(kind, DuckDBSystem) and is_here(kind)
         for e in kind.extensions
     }
     assert wanted
@@ -111,7 +112,7 @@ def test_writes_are_inlined_up_to_the_configured_row_limit(kind: type[System], o
 
 
 def test_nan_is_kept_unless_noted(open_table: OpenTable) -> None:
-    for rows, keeps in ((0, True), (1, duckdb_client.release().ducklake_inlines_nan)):
+    for rows, keeps in ((0, True), (1, duckdb_client.DUCKDB.release().ducklake_inlines_nan)):
         system = open_table(DuckLakeSqlite, DuckLakeSqlite.Options(inline_rows=rows))
         system.create(YELLOW)
         system.write(with_column(trips(YELLOW, 1), "tip_amount", pa.array([math.nan])))
@@ -192,7 +193,7 @@ def listener() -> Iterator[tuple[str, list[str]]]:
 def test_duckdb_release_that_changes_case_refuses_an_address_with_capitals(
     open_table: OpenTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keeps_case = duckdb_client.release().iceberg_keeps_case_of_endpoint
+    keeps_case = duckdb_client.DUCKDB.release().iceberg_keeps_case_of_endpoint
     with listener() as (address, asked):
         with duckdb_client.connect(IcebergDuckDB.extensions) as connection, pytest.raises(duckdb.Error):
             connection.execute(f"ATTACH '' AS x (TYPE iceberg, ENDPOINT '{address}', AUTHORIZATION_TYPE 'none')")
@@ -227,7 +228,7 @@ def test_delta_log_of_duckdb_is_valid_if_its_release_declares_it(open_table: Ope
     (added,) = log_entries(system, "add")
     (file,) = system.data_files()
     is_right = not added["path"].startswith("/") and added["size"] == file.stat().st_size
-    assert is_right == duckdb_client.release().delta_log_is_valid
+    assert is_right == duckdb_client.DUCKDB.release().delta_log_is_valid
 
 
 @pytest.mark.parametrize("interval", [10, 3])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 from abc import ABC, abstractmethod
@@ -81,6 +82,7 @@ class Service(ABC):
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         self.workspace = workspace
         self.directory = directory
+        self._port = 0  # of the last start, on loopback
         self._child: Child | None = None
         self._prepared = False
         self._verified = False
@@ -144,14 +146,33 @@ class Service(ABC):
 
     def _serve(self, command: Sequence[str | Path], **environment: str) -> Child:
         """Start `command` in the server's folder, unprivileged if Tidemark is root; log its output to `log_path`."""
-        return Child.start(
-            self.title,
-            command,
-            self.log_path,
-            env=server_environment(**environment),
-            cwd=self.directory,
-            account=unprivileged_account(),
-        )
+        return self._begin(self.title, command, self.log_path, environment)
+
+    def _run(self, what: str, log: str, command: Sequence[str | Path], limit_s: float, **environment: str) -> None:
+        """Run `command`, called `what` in messages, to its end, otherwise as `_serve` does, with the file `log`."""
+        self._begin(what, command, self.directory / log, environment).run_to_end(limit_s)
+
+    def _begin(
+        self,
+        what: str,
+        command: Sequence[str | Path],
+        log: Path,
+        environment: Mapping[str, str],
+        folder: Path | None = None,
+    ) -> Child:
+        env, account = server_environment(**environment), unprivileged_account()
+        return Child.start(what, command, log, env=env, cwd=folder or self.directory, account=account)
+
+    def _version_in_log(self, pattern: str) -> str:
+        """Return the version that the log names last, by the group in `pattern`; raise ServiceError if none."""
+        named = re.findall(pattern, self.log_path.read_text(errors="replace"), re.MULTILINE)
+        if not named:
+            raise ServiceError(f"{self.title} named no version in {self.log_path}.")
+        return str(named[-1])
+
+    def _port_in_log(self, before: str, log_start: int) -> int:
+        """Return the number after the text `before` in the log from byte `log_start`."""
+        return int(self.log_path.read_bytes()[log_start:].decode(errors="replace").split(before)[1].split()[0])
 
     @abstractmethod
     def _wait_until_ready(self, child: Child, log_start: int) -> None:

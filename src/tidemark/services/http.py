@@ -43,6 +43,12 @@ def open_url(request: str | urllib.request.Request, timeout_s: float) -> HTTPRes
     return cast(HTTPResponse, opener.open(request, timeout=timeout_s))
 
 
+def fetch(request: str | urllib.request.Request, timeout_s: float) -> bytes:
+    """Return the complete response to `request`, as by `open_url`."""
+    with open_url(request, timeout_s) as answer:
+        return answer.read()
+
+
 def keep_loopback_direct() -> None:
     """Make every library in this process reach servers on this machine without a proxy.
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import shutil
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,9 +17,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tidemark import integrity
 from tidemark.errors import ServiceError
-from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import Service, ServiceContext
-from tidemark.services.programs.classes import class_data, mapping
+from tidemark.paths import Workspace
+from tidemark.services.base import ServiceContext
+from tidemark.services.own import JavaServer
+from tidemark.services.programs.classes import Trainee, class_data, mapping
 from tidemark.services.programs.java import (
     COMMON_OPTIONS,
     JAVA,
@@ -28,7 +28,6 @@ from tidemark.services.programs.java import (
     LOGGING_FILE,
     SHORT_LIVED_OPTIONS,
     class_path,
-    runtime_files,
 )
 from tidemark.services.programs.process import (
     Child,
@@ -91,7 +90,7 @@ def _code(error: ServiceError) -> int | None:
     return int(cause.args[0].code()) if isinstance(cause, KafkaException) else None
 
 
-def _java(jars: list[Path], *options: str) -> list[str | Path]:
+def _java(jars: Sequence[Path], *options: str) -> list[str | Path]:
     common = [*COMMON_OPTIONS, "-Djava.io.tmpdir=tmp", f"-Dlog4j2.configurationFile={LOGGING_FILE}"]
     return [JAVA, *common, *options, "-cp", class_path(jars)]
 
@@ -104,7 +103,7 @@ def write_properties(directory: Path, port: int, controller_port: int) -> Path:
     return properties
 
 
-def format_storage(workspace: Workspace, jars: list[Path]) -> Path:
+def format_storage(workspace: Workspace, jars: Sequence[Path]) -> Path:
     """Return a data directory formatted by Kafka's storage tool, to be copied for each broker; made once.
 
     A broker does not start without a formatted directory, and the tool takes about a second for its JVM each time. It
@@ -127,13 +126,13 @@ def format_storage(workspace: Workspace, jars: list[Path]) -> Path:
     return formatted
 
 
-def archive_classes(workspace: Workspace, jars: list[Path]) -> Path | None:
+def archive_classes(workspace: Workspace, jars: Sequence[Path]) -> Path | None:
     """Return the archive of classes that a broker loads between start and shutdown; built once."""
     trainee = partial(_Trainee, workspace, workspace.work / "kafka-training")
     return class_data(workspace, "kafka", JVM_OPTIONS, jars, trainee)
 
 
-class Kafka(Service):
+class Kafka(JavaServer):
     """Kafka 4.1 on two free loopback ports; runs unprivileged if Tidemark is root, else as the current user."""
 
     name: ClassVar[str] = "kafka"
@@ -145,10 +144,8 @@ class Kafka(Service):
     def __init__(self, workspace: Workspace, directory: Path, settings: KafkaSettings) -> None:
         super().__init__(workspace, directory)
         self.settings = settings
-        self._jars: list[Path] = []
         self._formatted = Path()
         self._class_data: Path | None = None
-        self._port = 0
 
     @classmethod
     def from_config(cls, around: ServiceContext) -> Self:
@@ -212,10 +209,7 @@ class Kafka(Service):
         """Return the version from the broker's log; brokers do not report it to clients."""
         if self.is_external:
             return "not reported by the broker"
-        named = re.findall(r"Kafka version: (\S+)", self.log_path.read_text(errors="replace"))
-        if not named:
-            raise ServiceError(f"{self.title} named no version in {self.log_path}.")
-        return str(named[-1])
+        return self._version_in_log(r"Kafka version: (\S+)")
 
     def _admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
@@ -231,19 +225,18 @@ class Kafka(Service):
         self._admin().list_topics(timeout=ANSWER_TIMEOUT_S)
 
     def _program_files(self) -> tuple[Path, ...]:
-        return (*self._jars, *([self._class_data] if self._class_data else []), *runtime_files())
+        return (*super()._program_files(), *([self._class_data] if self._class_data else []))
 
     def _provision(self) -> None:
-        self._jars = provision("kafka", self.workspace)
+        super()._provision()
         self._formatted = format_storage(self.workspace, self._jars)
         self._class_data = archive_classes(self.workspace, self._jars)
 
     def _prepare(self) -> None:
-        give(private_directory(self.data_directory))
+        super()._prepare()
         for path in self._formatted.iterdir():
             # Copy without the mode: the cache may be read-only.
             give(shutil.copyfile(path, self.data_directory / path.name))
-        give(private_directory(self.directory / "tmp"))
 
     def _launch(self) -> Child:
         self._port, controller_port = free_ports(2)
@@ -260,19 +253,16 @@ class Kafka(Service):
         self._reach()
 
 
-class _Trainee(Kafka):
-    """A broker whose JVM gets `options` that record the classes it loads."""
+class _Trainee(Trainee, Kafka):
+    """A broker that records the classes it loads."""
 
     def __init__(self, workspace: Workspace, directory: Path, options: tuple[str, ...]) -> None:
         super().__init__(workspace, directory, KafkaSettings())
-        self._options = options
+        self.options = options
 
     def _provision(self) -> None:
         self._jars = provision("kafka", self.workspace)
         self._formatted = format_storage(self.workspace, self._jars)
-
-    def _class_options(self) -> tuple[str, ...]:
-        return self._options
 
     def practise(self) -> None:
         """Create, write (like a run), read and delete a topic."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import subprocess
 from pathlib import Path
@@ -18,8 +17,8 @@ from tidemark.services.programs.process import (
     give,
     is_free,
     server_environment,
-    unprivileged_account,
     wait_for_line,
+    write_private,
 )
 from tidemark.services.programs.provision import unpack_mariadb
 
@@ -42,7 +41,6 @@ class MariaDB(OwnServer):
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         super().__init__(workspace, directory)
         self._home = Path()
-        self._port = 0
         self._password = ""
         self._readings = 0
 
@@ -125,14 +123,9 @@ class MariaDB(OwnServer):
         command: list[str | Path] = ["/bin/sh", self._home / "scripts" / "mariadb-install-db", "--no-defaults"]
         command += [f"--basedir={self._home}", f"--datadir={self.data_directory}"]
         command += ["--auth-root-authentication-method=normal", "--skip-name-resolve", "--skip-test-db"]
-        Child.start(
-            "mariadb-install-db",
-            command,
-            self.directory / "mariadb-install-db.log",
-            env=server_environment(TMPDIR=str(self.directory / "tmp")),  # as an option, no space allowed
-            cwd=self.directory,
-            account=unprivileged_account(),
-        ).run_to_end(120)
+        # As an option, the folder may have no space in its path.
+        told = {"TMPDIR": str(self.directory / "tmp")}
+        self._run("mariadb-install-db", "mariadb-install-db.log", command, 120, **told)
 
     def _launch(self) -> Child:
         # Reuse the previous port if it is free: servers that use this database know that address and reconnect.
@@ -156,10 +149,9 @@ class MariaDB(OwnServer):
 
     def _write_users(self) -> Path:
         """Write the init file, which leaves only the user with the generated password able to connect."""
-        path = self._users
-        path.unlink(missing_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(f"CREATE OR REPLACE USER '{USER}'@'127.0.0.1' IDENTIFIED BY '{self._password}';\n")
-            file.write(f"GRANT ALL PRIVILEGES ON *.* TO '{USER}'@'127.0.0.1';\n")
-            file.write("DELETE FROM mysql.global_priv WHERE User = 'root';\nFLUSH PRIVILEGES;\n")
-        return give(path)
+        return write_private(
+            self._users,
+            f"CREATE OR REPLACE USER '{USER}'@'127.0.0.1' IDENTIFIED BY '{self._password}';\n"
+            f"GRANT ALL PRIVILEGES ON *.* TO '{USER}'@'127.0.0.1';\n"
+            "DELETE FROM mysql.global_priv WHERE User = 'root';\nFLUSH PRIVILEGES;\n",
+        )

@@ -6,27 +6,18 @@ including keys and passwords, through the environment.
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
-from pathlib import Path
 from typing import ClassVar, Self
 from urllib.parse import urlencode
 
-from tidemark.errors import ServiceError
-from tidemark.paths import private_directory
 from tidemark.services.base import Service, ServiceContext, files_below
-from tidemark.services.http import open_url
+from tidemark.services.http import fetch
 from tidemark.services.iceberg.backends import POOL
 from tidemark.services.iceberg.catalog import RestCatalog
+from tidemark.services.own import JavaServer
 from tidemark.services.postgres import Postgres
-from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, runtime_files
-from tidemark.services.programs.process import (
-    Child,
-    free_ports,
-    give,
-    wait_for_line,
-)
-from tidemark.services.programs.provision import provision
+from tidemark.services.programs.java import COMMON_OPTIONS, JAVA
+from tidemark.services.programs.process import Child, free_ports, wait_for_line
 from tidemark.services.seaweedfs import REGION, InBucket, SeaweedFS
 from tidemark.services.secantusdb import SecantusDB
 
@@ -35,7 +26,7 @@ HEAP_MB = 1024
 KEYS = "tidemark.store"  # name under which it looks up its keys for the S3 server
 
 
-class Nessie(InBucket, RestCatalog):
+class Nessie(InBucket, JavaServer, RestCatalog):
     """Nessie 0.99.0 on loopback; unprivileged if Tidemark is root. A subclass selects the store of its history."""
 
     needs: ClassVar[tuple[type[Service], ...]] = (SeaweedFS,)
@@ -47,8 +38,6 @@ class Nessie(InBucket, RestCatalog):
         postgres = around.server(Postgres) if Postgres in self.needs else None
         super().__init__(around.workspace, around.directory, postgres)
         self.store = around.server(SeaweedFS)
-        self._jar = Path()
-        self._port = 0
 
     @classmethod
     def from_config(cls, around: ServiceContext) -> Self:
@@ -67,24 +56,13 @@ class Nessie(InBucket, RestCatalog):
         return WAREHOUSE
 
     def version(self) -> str:
-        named = re.findall(r"Nessie (\S+) on JVM", self.log_path.read_text(errors="replace"))
-        if not named:
-            raise ServiceError(f"{self.title} named no version in {self.log_path}.")
-        return str(named[-1])
+        return self._version_in_log(r"Nessie (\S+) on JVM")
 
     def _reach(self) -> None:
-        with open_url(f"{self.uri}/v1/config?{urlencode({'warehouse': WAREHOUSE})}", 30) as answer:
-            answer.read()
-
-    def _program_files(self) -> tuple[Path, ...]:
-        return (self._jar, *runtime_files())
-
-    def _provision(self) -> None:
-        (self._jar,) = provision("nessie", self.workspace)
+        fetch(f"{self.uri}/v1/config?{urlencode({'warehouse': WAREHOUSE})}", 30)
 
     def _prepare(self) -> None:
-        give(private_directory(self.directory / "tmp"))
-        give(private_directory(self.data_directory))
+        super()._prepare()
         self._has_database = False
 
     @abstractmethod
@@ -114,7 +92,7 @@ class Nessie(InBucket, RestCatalog):
             f"{KEYS}.secret": bucket.secret_key,
         }
         options = [*COMMON_OPTIONS, f"-Xmx{HEAP_MB}m", f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
-        return self._serve([JAVA, *options, "-jar", self._jar], **told, **self._backend())
+        return self._serve([JAVA, *options, "-jar", *self._jars], **told, **self._backend())
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, "Listening on:", 180, log_start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from tidemark.services.http import open_url
+from tidemark.services.http import fetch
 from tidemark.services.own import OwnProgram
 
 PROGRAM = "tidemark.services.programs.answer"
@@ -24,5 +24,4 @@ class NullCatalog(OwnProgram):
         return f"http://127.0.0.1:{self._port}"
 
     def _reach(self) -> None:
-        with open_url(f"{self.uri}/v1/config", 10) as answer:
-            answer.read()
+        fetch(f"{self.uri}/v1/config", 10)

@@ -1,14 +1,17 @@
-"""Servers that always run on this machine, for one series; and those that are Tidemark's own programs."""
+"""Common bases of servers: of those that always run on this machine, on a JVM, or are Tidemark's own programs."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Self
 
-from tidemark.paths import Workspace
+from tidemark.paths import private_directory
 from tidemark.services.base import Service, ServiceContext
-from tidemark.services.programs.process import Child, server_environment, wait_for_line
+from tidemark.services.programs.java import runtime_files
+from tidemark.services.programs.process import Child, give, server_environment, wait_for_line
+from tidemark.services.programs.provision import provision
 
 
 class OwnServer(Service):
@@ -26,15 +29,27 @@ class OwnServer(Service):
         self.check()
 
 
+class JavaServer(Service):
+    """A server on the JVM of the environment, with the jars of its locks, and with folders `data` and `tmp`."""
+
+    _jars: Sequence[Path] = ()
+
+    def _program_files(self) -> tuple[Path, ...]:
+        return (*self._jars, *runtime_files())
+
+    def _provision(self) -> None:
+        self._jars = [jar for name in self.locks for jar in provision(name, self.workspace)]
+
+    def _prepare(self) -> None:
+        give(private_directory(self.data_directory))
+        give(private_directory(self.directory / "tmp"))
+
+
 class OwnProgram(OwnServer):
     """A Python program in one file that prints the loopback port, chosen by the kernel, on which it listens."""
 
     program: ClassVar[Path]
     port_line: ClassVar[str]  # text before the port number
-
-    def __init__(self, workspace: Workspace, directory: Path) -> None:
-        super().__init__(workspace, directory)
-        self._port = 0
 
     def version(self) -> str:
         return "of this harness"
@@ -58,6 +73,5 @@ class OwnProgram(OwnServer):
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, self.port_line, 60, log_start)
-        started = self.log_path.read_bytes()[log_start:].decode(errors="replace")
-        self._port = int(started.split(self.port_line)[1].split()[0])
+        self._port = self._port_in_log(self.port_line, log_start)
         self._reach()

@@ -6,6 +6,7 @@ import ctypes
 import os
 import secrets
 import signal
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +27,9 @@ from tidemark.services.programs.process import (
     free_ports,
     give,
     is_free,
-    server_environment,
     unprivileged_account,
     wait_for_line,
+    write_private,
 )
 from tidemark.services.programs.provision import unpack_postgres
 
@@ -72,7 +73,6 @@ class Postgres(Service):
         super().__init__(workspace, directory)
         self.settings = settings
         self._binaries = Path()
-        self._port = 0
         self._password = ""
         self._counts = False
 
@@ -167,10 +167,7 @@ class Postgres(Service):
 
     def isolation(self, name: str) -> str:
         """Return the default isolation level of transactions in the database `name`, read in a new session."""
-        with self.connect(name, autocommit=True) as connection:
-            row = connection.execute("SHOW default_transaction_isolation").fetchone()
-        assert row is not None
-        return str(row[0])
+        return str(self._row("SHOW default_transaction_isolation", database=name)[0])
 
     def drop_database(self, name: str) -> None:
         """Drop the database `name` and end its sessions; do nothing if it does not exist."""
@@ -189,10 +186,7 @@ class Postgres(Service):
 
     def database_bytes(self, name: str) -> int:
         """Return the size of a database on disk in bytes, by pg_database_size."""
-        with self.connect(autocommit=True) as connection:
-            row = connection.execute("SELECT pg_database_size(%s)", [name]).fetchone()
-        assert row is not None
-        return int(row[0])
+        return int(self._row("SELECT pg_database_size(%s)", [name])[0])
 
     def durability_settings(self, database: str) -> dict[str, str]:
         """Return the settings that determine what is on disk after a commit in `database`, as a session sees them."""
@@ -221,18 +215,19 @@ class Postgres(Service):
 
         The query runs in another database and is not counted. Raise ServiceError if the server evicted entries.
         """
-        with self.connect(autocommit=True) as connection:
-            row = connection.execute(STATEMENTS, [database]).fetchone()
-        assert row is not None
-        if row[1]:
-            raise ServiceError(f"{self.title} had no room to count that many different statements: {row[1]} times.")
-        return int(row[0])
+        calls, evicted = self._row(STATEMENTS, [database])
+        if evicted:
+            raise ServiceError(f"{self.title} had no room to count that many different statements: {evicted} times.")
+        return int(calls)
 
     def version(self) -> str:
-        with self.connect(autocommit=True) as connection:
-            row = connection.execute("SHOW server_version").fetchone()
-        assert row is not None
-        return str(row[0])
+        return str(self._row("SHOW server_version")[0])
+
+    def _row(self, query: str, values: Sequence[str] = (), database: str | None = None) -> tuple[Any, ...]:
+        """Return the one row of a query in a new session."""
+        with self.connect(database, autocommit=True) as connection:
+            (row,) = connection.execute(query.encode(), values or None).fetchall()
+        return row
 
     def _reach(self) -> None:
         self.version()
@@ -245,29 +240,18 @@ class Postgres(Service):
 
     def _prepare(self) -> None:
         self._password = secrets.token_urlsafe(24)
-        account = unprivileged_account()
-        remove_segments(account)
+        remove_segments(unprivileged_account())
         password_file = self.directory / "password"
         self.data_directory.mkdir(mode=0o700)
         try:
-            descriptor = os.open(password_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w") as file:
-                file.write(self._password)
-            give(password_file)
+            write_private(password_file, self._password)
             give(self.data_directory)
             command: list[str | Path] = [self._binaries / "initdb", "-D", self.data_directory]
             command += ["-U", SUPERUSER, "-A", "scram-sha-256", "--pwfile", password_file]
             command += ["-E", "UTF8", "--locale=C.UTF-8"]
             # The measurement syncs the machine before it starts, so an fsync of each file would only cost time.
             command += ["--no-sync"]
-            Child.start(
-                "initdb",
-                command,
-                self.directory / "initdb.log",
-                env=server_environment(),
-                cwd=self.directory,
-                account=account,
-            ).run_to_end(60)
+            self._run("initdb", "initdb.log", command, 60)
         finally:
             password_file.unlink(missing_ok=True)
 

@@ -20,15 +20,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.delay.proxy import Reachable
-from tidemark.services.http import open_url
+from tidemark.services.http import fetch
 from tidemark.services.own import OwnServer
 from tidemark.services.programs.process import (
     Child,
     free_ports,
     give,
     is_free,
-    server_environment,
-    unprivileged_account,
     wait_for_line,
 )
 from tidemark.services.programs.tools import tool_program
@@ -99,7 +97,7 @@ class SeaweedFS(OwnServer):
         self._program = Path()
         self._keys = ("", "")
         self._ports: list[int] = []
-        self._port = self._master_port = 0
+        self._master_port = 0
         self._sockets: tuple[Path, ...] = ()
 
     @property
@@ -158,16 +156,11 @@ class SeaweedFS(OwnServer):
             "s3.iam": "false",
         }
         access_key, secret_key = self._keys
-        return Child.start(
-            self.title,
-            [self._program, "-logtostderr=true", "server", *(f"-{key}={value}" for key, value in options.items())],
-            self.log_path,
-            env=server_environment(
-                AWS_ACCESS_KEY_ID=access_key, AWS_SECRET_ACCESS_KEY=secret_key, HOME=str(self.data_directory)
-            ),
-            cwd=self.data_directory,
-            account=unprivileged_account(),
-        )
+        command: list[str | Path] = [self._program, "-logtostderr=true", "server"]
+        command += [f"-{key}={value}" for key, value in options.items()]
+        keys = {"AWS_ACCESS_KEY_ID": access_key, "AWS_SECRET_ACCESS_KEY": secret_key}
+        environment = {**keys, "HOME": str(self.data_directory)}
+        return self._begin(self.title, command, self.log_path, environment, self.data_directory)
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, "Start Seaweed S3 API Server", READY_S, log_start)
@@ -184,8 +177,7 @@ class SeaweedFS(OwnServer):
 
     def _status(self) -> dict[str, Any]:
         """Return the status of its master."""
-        with open_url(f"http://127.0.0.1:{self._master_port}/dir/status", 10) as answer:
-            found: dict[str, Any] = json.loads(answer.read())
+        found: dict[str, Any] = json.loads(fetch(f"http://127.0.0.1:{self._master_port}/dir/status", 10))
         return found
 
     def _end(self, how: Signals) -> None:

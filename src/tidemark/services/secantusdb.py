@@ -40,7 +40,6 @@ class SecantusDB(OwnServer):
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         super().__init__(workspace, directory)
         self._program = Path()
-        self._port = 0
 
     @property
     def uri(self) -> str:

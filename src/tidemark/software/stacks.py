@@ -21,12 +21,13 @@ from tidemark.services.programs.provision import jar_lock
 from tidemark.services.programs.tools import tool_lock
 from tidemark.services.servers import locks_of, tools_of
 from tidemark.software.environments import digest, install, lock
-from tidemark.systems import duckdb_client, releases
-from tidemark.systems import paimon as paimon_client
-from tidemark.systems.delta import table as delta_client
-from tidemark.systems.iceberg import client as pyiceberg_client
+from tidemark.systems.delta.table import DELTA_RS
+from tidemark.systems.duckdb_client import DUCKDB
+from tidemark.systems.iceberg.client import PYICEBERG
+from tidemark.systems.paimon import PAIMON
 
 ENVS = REPOSITORY / "envs"
+CLIENTS = (DUCKDB, PYICEBERG, DELTA_RS, PAIMON)
 PIPELINE = "thesis"  # the stack whose environment the pipeline itself runs in
 NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 
@@ -110,15 +111,7 @@ def add(name: str, requirements: Path, workspace: Workspace) -> int:
 
 def remarks(pins: Mapping[str, str]) -> list[str]:
     """Return remarks about pinned client versions (by package) that no system was written for."""
-    clients = (
-        (duckdb_client, "duckdb"),
-        (pyiceberg_client, "pyiceberg"),
-        (delta_client, "deltalake"),
-        (paimon_client, paimon_client.CLIENT),
-    )
-    found = (
-        releases.remark(client.CLIENT, client.RELEASES, pins[package]) for client, package in clients if package in pins
-    )
+    found = (client.remark(pins[client.package]) for client in CLIENTS if client.package in pins)
     return [remark for remark in found if remark]
 
 

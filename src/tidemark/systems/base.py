@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -122,10 +123,17 @@ class Durability:
 class Options:
     """Settings of one system that config.yaml can change; a system with settings subclasses this.
 
-    Fields are bool, int, str, or `X | None` of these, each with a default. `metadata={"help": ..., "choices":
-    [...], "minimum": ...}` describes and limits them; `"examples"` are values that the conformance suite tries, and
-    `"follows"` names the key of the main configuration that sets the option if it is omitted.
+    Fields are bool, int, str, or `X | None` of these, each an `option`.
     """
+
+
+def option(default: Any, text: str, **limits: Any) -> Any:
+    """Return a field of `Options` with this default, described by `text`.
+
+    `limits` are `choices` and `minimum`; `examples`, values that the conformance suite tries; and `follows`, the key of
+    the main configuration that sets the option if it is omitted.
+    """
+    return field(default=default, metadata={"help": text, **limits})
 
 
 class System(ABC):
@@ -143,6 +151,7 @@ class System(ABC):
     needs: ClassVar[tuple[type[Service], ...]] = ()
     capabilities: frozenset[Capability] = frozenset()  # without those that depend on the client's release
     compressions: ClassVar[frozenset[str]] = frozenset({"snappy", "zstd", "none"})  # Parquet codecs that it can use
+    packages: ClassVar[Mapping[str, str]] = MappingProxyType({})  # whose versions are reported, by the name in reports
     # Import names of the client's packages, without pyarrow, which always counts; "duckdb_extension_*" is a pattern.
     libraries: ClassVar[tuple[str, ...]] = ()
     # Locks in envs/tools with packages that the client needs in addition to those of the stack.
@@ -197,8 +206,8 @@ class System(ABC):
 
     @classmethod
     def versions(cls) -> Mapping[str, str]:
-        """Return the versions of the client's libraries, as the libraries report them."""
-        return {}
+        """Return the versions of the client's libraries."""
+        return {name: version(package) for name, package in cls.packages.items()}
 
     @abstractmethod
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.metadata import version
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,11 @@ def count_and_bytes(files: Iterable[Path]) -> tuple[int, int]:
     """Return the number of files, and their total size in bytes."""
     sizes = [path.stat().st_size for path in files]
     return len(sizes), sum(sizes)
+
+
+def and_pyarrow(lists_files: str) -> str:
+    """Return the name of a reader that lists a table's files by `lists_files` and reads them with PyArrow."""
+    return f"{lists_files} and PyArrow {version('pyarrow')} (the Parquet files)"
 
 
 def read_ids(files: Iterable[PurePath], file_system: FileSystem | None = None) -> pa.ChunkedArray:

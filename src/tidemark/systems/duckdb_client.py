@@ -7,41 +7,32 @@ stores (secrets, spilled data, extensions) stays below the directory that the sy
 from __future__ import annotations
 
 import importlib.util
-import re
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
-from tidemark.errors import ProvisionError, SystemFailure
+from tidemark.errors import ProvisionError
 from tidemark.systems import releases
-from tidemark.systems.base import Context
-from tidemark.systems.read_api import Filter, PruningResult, ReadClient
-from tidemark.systems.tables import TableSystem
+from tidemark.systems.read_api import ReadClient
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-CLIENT = "DuckDB"
-FILES_READ = re.compile(r"Total Files Read:\s*(\d+)")  # in the output of EXPLAIN ANALYZE
-NO_FILES = "EMPTY_RESULT"
-
 
 @dataclass(frozen=True, slots=True)
 class Release(releases.Release):
-    """Behaviour of a DuckDB release, as far as the systems here depend on it."""
+    """Behaviour of a DuckDB release, as far as the systems here depend on it; by default that of the newest."""
 
-    ducklake_inlines_infinity: bool  # into PostgreSQL, where rows go as SQL text
-    ducklake_inlines_nan: bool  # into SQLite
-    ducklake_keeps_negative_zero: bool  # in inlined rows
-    ducklake_refuses_taken_schema: bool  # otherwise CREATE SCHEMA of an existing one succeeds and changes nothing
-    http_client_is_slow: bool  # the default one, against a catalog on this machine
-    iceberg_keeps_case_of_endpoint: bool
-    delta_log_is_valid: bool  # readers other than DuckDB can read what its Delta writer committed
+    ducklake_inlines_infinity: bool = True  # into PostgreSQL, where rows go as SQL text
+    ducklake_inlines_nan: bool = True  # into SQLite
+    ducklake_keeps_negative_zero: bool = True  # in inlined rows
+    ducklake_refuses_taken_schema: bool = True  # otherwise CREATE SCHEMA of an existing one succeeds, changing nothing
+    http_client_is_slow: bool = False  # the default one, against a catalog on this machine
+    iceberg_keeps_case_of_endpoint: bool = True
+    delta_log_is_valid: bool = True  # readers other than DuckDB can read what its Delta writer committed
 
 
 # Oldest first.
@@ -56,31 +47,11 @@ RELEASES = (
         iceberg_keeps_case_of_endpoint=False,
         delta_log_is_valid=False,
     ),
-    Release(
-        (1, 5, 5),
-        ducklake_inlines_infinity=True,
-        ducklake_inlines_nan=True,
-        ducklake_keeps_negative_zero=True,
-        ducklake_refuses_taken_schema=True,
-        http_client_is_slow=False,
-        iceberg_keeps_case_of_endpoint=True,
-        delta_log_is_valid=True,
-    ),
+    Release((1, 5, 5)),
 )
 
 
-def installed_version() -> str:
-    return version("duckdb")
-
-
-def release() -> Release:
-    """Return the rules for the installed DuckDB."""
-    return releases.nearest(CLIENT, RELEASES, installed_version())
-
-
-def remark() -> str | None:
-    """Return a note on the installed DuckDB if it is not a known release; otherwise None."""
-    return releases.remark(CLIENT, RELEASES, installed_version())
+DUCKDB = releases.Client("DuckDB", "duckdb", RELEASES)
 
 
 def literal(value: str | Path) -> str:
@@ -97,7 +68,7 @@ def extension_file(extension: str) -> Path | None:
     """Return the extension's binary for the installed DuckDB, from its wheel; None if the wheel is not installed."""
     found = importlib.util.find_spec(f"duckdb_extension_{extension}")
     for folder in (found.submodule_search_locations or []) if found else []:
-        path = Path(folder, "extensions", f"v{installed_version()}", f"{extension}.duckdb_extension")
+        path = Path(folder, "extensions", f"v{DUCKDB.installed()}", f"{extension}.duckdb_extension")
         if path.is_file():
             return path
     return None
@@ -108,7 +79,7 @@ def missing_extensions(extensions: Sequence[str]) -> str | None:
     wheels = [f"duckdb-extension-{e.replace('_', '-')}" for e in extensions if extension_file(e) is None]
     if not wheels:
         return None
-    return f"not installed for DuckDB {installed_version()}: {', '.join(wheels)}"
+    return f"not installed for DuckDB {DUCKDB.installed()}: {', '.join(wheels)}"
 
 
 def has_extensions(extensions: Sequence[str]) -> bool:
@@ -118,7 +89,7 @@ def has_extensions(extensions: Sequence[str]) -> bool:
 
 def reader_name(extension: str) -> str:
     """Return the name of the oracle's reader that uses `extension`."""
-    return f"DuckDB {installed_version()}'s {extension} extension"
+    return f"DuckDB {DUCKDB.installed()}'s {extension} extension"
 
 
 def connect(
@@ -211,93 +182,3 @@ def open_reader(
     """Yield a separate DuckDB with its default number of threads."""
     with connect(extensions, directory) as connection:
         yield DuckDBReadClient(connection, attachments, table)
-
-
-class DuckDBSystem(TableSystem):
-    """Table that one DuckDB writes and another DuckDB reads; the two share nothing but the disk."""
-
-    client: ClassVar[str] = "DuckDB"
-    extensions: tuple[str, ...]
-    libraries: ClassVar[tuple[str, ...]] = ("duckdb", "_duckdb", "duckdb_extension_*")
-    table: str  # its name in SQL after `_attach`
-
-    def __init__(self, context: Context, options: Any) -> None:
-        super().__init__(context, options)
-        self.say(remark())
-        self._connection: duckdb.DuckDBPyConnection | None = None
-
-    @classmethod
-    def unavailable(cls, options: Any) -> str | None:
-        del options
-        return missing_extensions(cls.extensions)
-
-    @abstractmethod
-    def _attachments(self) -> tuple[str, ...]:
-        """Return SQL that makes the table available as `table`."""
-
-    def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
-        for statement in self._attachments():
-            connection.execute(statement)
-
-    def _open(self) -> duckdb.DuckDBPyConnection:
-        """Open the connection that writes."""
-        self._connection = connect(self.extensions, self.context.directory, self.context.threads)
-        self._attach(self._connection)
-        self._insert = f"INSERT INTO {self.table} SELECT * FROM rows"
-        self._execute = self._connection.execute
-        return self._connection
-
-    @property
-    def _writer(self) -> duckdb.DuckDBPyConnection:
-        return self._connection or self._open()
-
-    def open_reader(self) -> AbstractContextManager[DuckDBReadClient]:
-        return open_reader(self.extensions, self.context.directory, self._attachments(), self.table)
-
-    @contextmanager
-    def _reader(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yield a second DuckDB, attached to the same table."""
-        with self.open_reader() as other:
-            yield other.attached()
-
-    def write(self, rows: pa.Table) -> None:  # noqa: ARG002 - DuckDB finds `rows` in this frame, by its name
-        self._execute(self._insert)
-
-    def before_commit(self, do: Callable[[], None]) -> None:
-        def write(rows: pa.Table) -> None:  # noqa: ARG001 - as in `write`
-            with transaction(self._writer, do):
-                self._execute(self._insert)
-
-        self.write = write  # type: ignore[method-assign]
-
-    def ids(self) -> pa.ChunkedArray:
-        with self.open_reader() as other:
-            return other.ids()
-
-    def read(self) -> pa.Table:
-        with self._reader() as reader:
-            return reader.sql(f"FROM {self.table}").to_arrow_table()
-
-    def answer(self, asked: Filter) -> PruningResult:
-        query = f"SELECT id FROM {self.table} WHERE {asked.sql}"
-        ((_, plan),) = self._writer.execute(f"EXPLAIN ANALYZE {query}").fetchall()
-        read = [int(files) for files in FILES_READ.findall(plan)]
-        if not read and NO_FILES not in plan:
-            raise SystemFailure(f"{self.name}: the plan of '{query}' tells of no files:\n{plan}")
-        return PruningResult(len(self._writer.execute(query).fetchall()), sum(read))
-
-    def settings(self) -> Mapping[str, str]:
-        rows = self._writer.execute("SELECT name, value FROM duckdb_settings() WHERE name = 'threads'").fetchall()
-        return {name: str(value) for name, value in rows} | {"DuckDB release rules": str(release())}
-
-    @classmethod
-    def versions(cls) -> Mapping[str, str]:
-        return versions(cls.extensions)
-
-    def reconnect(self) -> None:
-        self.close()  # `_writer` opens a new connection at its next use
-
-    def close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()

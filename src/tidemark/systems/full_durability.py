@@ -20,12 +20,12 @@ import fcntl
 import os
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from tidemark.errors import SystemFailure
-from tidemark.systems.base import DEFAULT, FULL, Options, PerWrite
+from tidemark.systems.base import DEFAULT, FULL, Options, PerWrite, option
 from tidemark.systems.tables import TableSystem
 from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, IdempotencyKey, TableWriter
 
@@ -51,7 +51,7 @@ HELP = (
 
 @dataclass(frozen=True, slots=True)
 class DurabilityOptions(Options):
-    durability: str = field(default=DEFAULT, metadata={"help": HELP, "choices": (DEFAULT, FULL)})
+    durability: str = option(DEFAULT, HELP, choices=(DEFAULT, FULL))
 
 
 def write_through(folders: Iterable[Path]) -> bool:

@@ -8,43 +8,35 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
-from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.runs.manifest import Footprint
 from tidemark.services.base import files_below
-from tidemark.systems import duckdb_client, releases
+from tidemark.systems import duckdb_client
 from tidemark.systems.base import TABLE, Capability, Context, Durability, Options, PerWrite, take
 from tidemark.systems.disk import count_and_bytes
 from tidemark.systems.full_durability import DurabilityOptions, FullDurability
-from tidemark.systems.releases import Release
+from tidemark.systems.releases import Client, Release
 from tidemark.systems.tables import Committed
-from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, IdempotencyKey, TableWriter, of_retries
+from tidemark.systems.writers import (
+    ClientFactory,
+    CommitStatus,
+    DataFile,
+    IdempotencyKey,
+    TableWriter,
+    commit_retries_option,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from lance import LanceDataset
 
 
-CLIENT = "pylance"
-
-# Oldest first.
-RELEASES = (Release((14, 0, 2)),)
-
-
-def installed_version() -> str:
-    return version(CLIENT)
-
-
-def remark() -> str | None:
-    """Return a note on the installed Lance if it is not a known release; otherwise None."""
-    return releases.remark(CLIENT, RELEASES, installed_version())
-
-
+LANCE = Client("pylance", "pylance", (Release((14, 0, 2)),))
 FOLDER = "_versions"
 LAST_VERSION = (1 << 64) - 1  # files are named by this minus the version, so that the newest comes first
 TAIL = struct.Struct("<QHH4s")  # offset of the message, major and minor version, MAGIC
@@ -230,15 +222,16 @@ READER = ("lance",)  # DuckDB's extension
 
 @dataclass(frozen=True, slots=True)
 class LanceOptions(DurabilityOptions):
-    commit_retries: int | None = field(default=None, metadata=of_retries("max_retries", "Lance: 20"))
+    commit_retries: int | None = commit_retries_option("max_retries", "Lance: 20")
 
 
 class Lance(FullDurability):
     name: ClassVar[str] = "lance"
     title: ClassVar[str] = "Lance"
     format: ClassVar[str] = "Lance"
-    client: ClassVar[str] = CLIENT
+    client: ClassVar[str] = LANCE.name
     catalog: str = "Lance manifests"
+    packages: ClassVar[Mapping[str, str]] = {LANCE.name: LANCE.package}
     libraries: ClassVar[tuple[str, ...]] = ("lance",)
     tools: ClassVar[tuple[str, ...]] = ("lance",)
     notes: tuple[str, ...] = (
@@ -265,7 +258,7 @@ class Lance(FullDurability):
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         take(context.tools.values())
-        self.say(remark())
+        self.say(LANCE.remark())
         self._location = context.directory / "table.lance"  # DuckDB recognises it by this suffix
         self._writer: LanceWriter | None = None
 
@@ -291,7 +284,7 @@ class Lance(FullDurability):
     def reader(self) -> str:
         if duckdb_client.has_extensions(READER):
             return duckdb_client.reader_name(*READER)
-        installed = f"{CLIENT} {installed_version()}"
+        installed = f"{LANCE.name} {LANCE.installed()}"
         return f"{installed}, as the writer, on a separate handle: DuckDB's extension is not here"
 
     def ids(self) -> pa.ChunkedArray:
@@ -337,10 +330,6 @@ class Lance(FullDurability):
         assert self._writer is not None
         self._writer.compact()
         self._writer.cleanup()
-
-    @classmethod
-    def versions(cls) -> Mapping[str, str]:
-        return {CLIENT: installed_version()}
 
     def close(self) -> None:
         self._writer = None

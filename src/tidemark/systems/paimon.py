@@ -9,40 +9,25 @@ import importlib.util
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.runs.manifest import Footprint
 from tidemark.services.base import files_below
-from tidemark.systems import releases
 from tidemark.systems.base import TABLE, Capability, Context, Durability, Options, PerWrite
-from tidemark.systems.disk import count_and_bytes, read_ids
+from tidemark.systems.disk import and_pyarrow, count_and_bytes, read_ids
 from tidemark.systems.full_durability import DurabilityOptions, FullDurability
-from tidemark.systems.releases import Release
+from tidemark.systems.releases import Client, Release
 from tidemark.systems.tables import Committed
-from tidemark.systems.writers import ClientFactory, CommitStatus, IdempotencyKey, TableWriter, of_retries
+from tidemark.systems.writers import ClientFactory, CommitStatus, IdempotencyKey, TableWriter, commit_retries_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-CLIENT = "pypaimon"
-
-# Oldest first.
-RELEASES = (Release((2, 1, 0)),)
-
-
-def installed_version() -> str:
-    return version(CLIENT)
-
-
-def remark() -> str | None:
-    """Return a note on the installed client if it is not a known release; otherwise None."""
-    return releases.remark(CLIENT, RELEASES, installed_version())
-
-
+PAIMON = Client("pypaimon", "pypaimon", (Release((2, 1, 0)),))
 FOLDER, PREFIX = "snapshot", "snapshot-"
 MANIFESTS = "manifest"
 ADDED = 0  # kind of an entry; the other kind removes a file from the table
@@ -200,15 +185,16 @@ OVERWRITES = (
 
 @dataclass(frozen=True, slots=True)
 class PaimonOptions(DurabilityOptions):
-    commit_retries: int | None = field(default=None, metadata=of_retries("commit.max-retries", "Paimon: 10"))
+    commit_retries: int | None = commit_retries_option("commit.max-retries", "Paimon: 10")
 
 
 class Paimon(FullDurability):
     name: ClassVar[str] = "paimon"
     title: ClassVar[str] = "Paimon"
     format: ClassVar[str] = "Apache Paimon"
-    client: ClassVar[str] = CLIENT
+    client: ClassVar[str] = PAIMON.name
     catalog: str = "Paimon snapshots"
+    packages: ClassVar[Mapping[str, str]] = {PAIMON.name: PAIMON.package}
     libraries: ClassVar[tuple[str, ...]] = ("pypaimon", "polars", "_polars_runtime_32", "fastavro")
     notes: tuple[str, ...] = ("no catalog service", "a table without a primary key, in one bucket", OVERWRITES)
     capabilities: frozenset[Capability] = TABLE | {
@@ -225,13 +211,13 @@ class Paimon(FullDurability):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        self.say(remark())
+        self.say(PAIMON.remark())
         self._folder = folder_of(context.directory)
         self._writer: PaimonWriter | None = None
 
     @classmethod
     def unavailable(cls, options: Any) -> str | None:
-        return super().unavailable(options) if importlib.util.find_spec(CLIENT) else NOT_HERE
+        return super().unavailable(options) if importlib.util.find_spec(PAIMON.name) else NOT_HERE
 
     def create(self, schema: pa.Schema) -> None:
         from pypaimon import Schema
@@ -254,12 +240,7 @@ class Paimon(FullDurability):
 
     @property
     def reader(self) -> str:
-        import pyarrow as pa
-
-        return (
-            f"fastavro {version('fastavro')} (the manifests, without Paimon's client) and PyArrow {pa.__version__} "
-            "(the Parquet files)"
-        )
+        return and_pyarrow(f"fastavro {version('fastavro')} (the manifests, without Paimon's client)")
 
     def ids(self) -> pa.ChunkedArray:
         return read_ids(self.data_files())
@@ -294,10 +275,6 @@ class Paimon(FullDurability):
 
     def settings(self) -> Mapping[str, str]:
         return {"location": str(self._folder)}
-
-    @classmethod
-    def versions(cls) -> Mapping[str, str]:
-        return {CLIENT: installed_version()}
 
     def close(self) -> None:
         writer, self._writer = self._writer, None

@@ -1,7 +1,7 @@
 """Known releases of a client library, and the choice of the one whose rules apply to the installed release.
 
-Each client keeps its differences in one place (`duckdb_client`, `pyiceberg_client`, `delta_client`): a list of
-releases, oldest first. Rules are chosen by the installed version, never by the name of a stack.
+Each client keeps its differences in one place, next to its `Client` (`DUCKDB`, `PYICEBERG`, `DELTA_RS`). Rules are
+chosen by the installed version, never by the name of a stack.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 
 from tidemark.errors import ProvisionError
 
@@ -31,25 +32,38 @@ def parse_version(text: str) -> Version:
     return tuple(int(number[0]) for number in found if number)
 
 
-def nearest[R: Release](client: str, known: Sequence[R], installed: str) -> R:
-    """Return the newest of `known` (oldest first) that is not newer than `installed`.
+@dataclass(frozen=True, slots=True)
+class Client[R: Release]:
+    """Client library: its name in messages, its package, and the known releases, oldest first."""
 
-    A release between two known ones is treated as the earlier, and one newer than all as the newest. Raise
-    ProvisionError if `installed` is older than all.
-    """
-    fitting = [each for each in known if each.version <= parse_version(installed)]
-    if not fitting:
-        raise ProvisionError(
-            f"{client} {installed} is installed; {known[0]} is the oldest that works here. Upgrade it."
-        )
-    return fitting[-1]
+    name: str
+    package: str
+    releases: Sequence[R]
 
+    def installed(self) -> str:
+        """Return the installed version."""
+        return version(self.package)
 
-def remark(client: str, known: Sequence[Release], installed: str) -> str | None:
-    """Return a note on an installed release that is not among the known ones; None for a known one."""
-    used = nearest(client, known, installed)
-    if parse_version(installed) == used.version:
-        return None
-    newest = used is known[-1]
-    what = f"newer than {used}, the newest known here," if newest else "between two that are known here"
-    return f"{client} {installed} is {what} and used as {used} is"
+    def release(self, installed: str | None = None) -> R:
+        """Return the newest known release that is not newer than `installed`; None: than the installed version.
+
+        A release between two known ones is treated as the earlier, and one newer than all as the newest. Raise
+        ProvisionError if `installed` is older than all.
+        """
+        found = installed or self.installed()
+        fitting = [each for each in self.releases if each.version <= parse_version(found)]
+        if not fitting:
+            raise ProvisionError(
+                f"{self.name} {found} is installed; {self.releases[0]} is the oldest that works here. Upgrade it."
+            )
+        return fitting[-1]
+
+    def remark(self, installed: str | None = None) -> str | None:
+        """Return a note on an installed release that is not among the known ones; None for a known one."""
+        found = installed or self.installed()
+        used = self.release(found)
+        if parse_version(found) == used.version:
+            return None
+        newest = used is self.releases[-1]
+        what = f"newer than {used}, the newest known here," if newest else "between two that are known here"
+        return f"{self.name} {found} is {what} and used as {used} is"

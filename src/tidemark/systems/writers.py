@@ -16,14 +16,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from tidemark.systems.base import option
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def of_retries(setting: str, by_default: str) -> dict[str, Any]:
-    """Return the metadata of the option `commit_retries` for a client that implements it by `setting`."""
-    said = f"How often a commit that another one overtook is tried again ({setting}); {by_default}."
-    return {"help": said, "minimum": 0, "examples": (50,)}
+def commit_retries_option(setting: str, by_default: str) -> Any:
+    """Return the option `commit_retries` of a client that implements it by `setting`."""
+    text = f"How often a commit that another one overtook is tried again ({setting}); {by_default}."
+    return option(None, text, minimum=0, examples=(50,))
 
 
 class CommitStatus(StrEnum):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -10,12 +9,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from tidemark.errors import ServiceError
-from tidemark.paths import Workspace, private_directory
-from tidemark.services.http import open_url
-from tidemark.services.own import OwnServer
+from tidemark.paths import Workspace
+from tidemark.services.http import fetch
+from tidemark.services.own import JavaServer, OwnServer
 from tidemark.services.programs.classes import compiled
 from tidemark.services.programs.java import COMMON_OPTIONS, HOME, LOGGING, LOGGING_FILE, class_path, runtime_files
-from tidemark.services.programs.process import Child, give, wait_for_line
+from tidemark.services.programs.process import Child, wait_for_line
 from tidemark.services.programs.provision import provision
 
 LOOPBACK = Path(__file__).with_name("Loopback.java")
@@ -24,7 +23,7 @@ READY_S = 120.0
 REQUEST_S = 180.0  # for an answer: planning, and starting engines, happens before it
 
 
-class JavaProgram(OwnServer):
+class JavaProgram(OwnServer, JavaServer):
     """A JVM with one of Tidemark's programs and the jars of its locks; unprivileged if Tidemark runs as root.
 
     The first lock holds the compiler and the jars that the program is compiled against.
@@ -38,9 +37,7 @@ class JavaProgram(OwnServer):
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         super().__init__(workspace, directory)
-        self._jars: list[Path] = []
         self._launcher = Path()
-        self._port = 0
 
     @classmethod
     def provide(cls, workspace: Workspace) -> None:
@@ -57,18 +54,14 @@ class JavaProgram(OwnServer):
         return HOME
 
     def version(self) -> str:
-        named = re.findall(r"^Version: (\S+)", self.log_path.read_text(errors="replace"), re.MULTILINE)
-        if not named:
-            raise ServiceError(f"{self.title} named no version in {self.log_path}.")
-        return str(named[-1])
+        return self._version_in_log(r"^Version: (\S+)")
 
     def _ask(self, method: str, path: str, content: str | None = None, timeout_s: float = REQUEST_S) -> str:
         """Return the response body; raise ServiceError if the server refuses the request or does not answer."""
         data = None if content is None else content.encode()
         request = urllib.request.Request(f"http://127.0.0.1:{self._port}/{path}", data, method=method)
         try:
-            with open_url(request, timeout_s) as answer:
-                return str(answer.read().decode())
+            return fetch(request, timeout_s).decode()
         except urllib.error.HTTPError as error:
             said = error.read().decode(errors="replace")
             raise ServiceError(f"{self.title} refused to {method} /{path}: {said or error}") from error
@@ -79,12 +72,8 @@ class JavaProgram(OwnServer):
         return (*self._jars, self._launcher, *runtime_files(self._java_home()))
 
     def _provision(self) -> None:
-        self._jars = [jar for name in self.locks for jar in provision(name, self.workspace)]
+        super()._provision()
         self._launcher = self._compiled(self.workspace)
-
-    def _prepare(self) -> None:
-        give(private_directory(self.data_directory))
-        give(private_directory(self.directory / "tmp"))
 
     def _arguments(self) -> tuple[str, ...]:
         """Return the program's arguments; called before each start."""
@@ -110,5 +99,4 @@ class JavaProgram(OwnServer):
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, PORT_LINE, READY_S, log_start)
-        started = self.log_path.read_bytes()[log_start:].decode(errors="replace")
-        self._port = int(started.split(PORT_LINE)[1].split()[0])
+        self._port = self._port_in_log(PORT_LINE, log_start)

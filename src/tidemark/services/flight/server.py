@@ -43,8 +43,7 @@ class Flight(OwnServer):
     @property
     def address(self) -> str:
         """Address that clients connect to."""
-        started = self.log_path.read_bytes()[self._log_start :].decode(errors="replace")
-        return f"grpc://127.0.0.1:{int(started.split(PORT_LINE)[1].split()[0])}"
+        return f"grpc://127.0.0.1:{self._port_in_log(PORT_LINE, self._log_start)}"
 
     def version(self) -> str:
         return f"PyArrow {version('pyarrow')}, DuckDB {version('duckdb')}"

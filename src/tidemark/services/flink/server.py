@@ -23,7 +23,7 @@ from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.asked.program import REQUEST_S, JavaProgram
 from tidemark.services.base import ServiceContext
-from tidemark.services.http import open_url
+from tidemark.services.http import fetch
 from tidemark.services.programs.process import Child, give
 
 LOOK_S = 0.1
@@ -191,9 +191,8 @@ class Flink(JavaProgram):
         """Return the response of the cluster's REST interface; raise ServiceError if it does not answer."""
         request = urllib.request.Request(f"{self.cluster}/{what}", method=method)
         try:
-            with open_url(request, REQUEST_S) as answer:
-                found: dict[str, Any] = json.loads(answer.read() or b"{}")
-                return found
+            found: dict[str, Any] = json.loads(fetch(request, REQUEST_S) or b"{}")
+            return found
         except (OSError, ValueError) as error:
             raise ServiceError(
                 f"the Flink cluster at {self.cluster} did not answer {method} /{what}: {error}. Check "

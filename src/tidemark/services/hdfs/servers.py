@@ -21,21 +21,11 @@ from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service, ServiceContext
 from tidemark.services.hdfs.files import WebHdfs
-from tidemark.services.http import open_url
-from tidemark.services.own import OwnServer
-from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_files
-from tidemark.services.programs.process import (
-    Child,
-    free_ports,
-    give,
-    is_free,
-    server_environment,
-    unprivileged_account,
-    wait_for_line,
-)
-from tidemark.services.programs.provision import provision
+from tidemark.services.http import fetch
+from tidemark.services.own import JavaServer, OwnServer
+from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path
+from tidemark.services.programs.process import Child, free_ports, give, is_free, wait_for_line
 
-LOCK = "hdfs"
 HEAP_MB = 512
 READY_S = 90.0
 ANSWER_S = 30.0
@@ -89,10 +79,10 @@ class Closes:
     refused: int
 
 
-class HdfsServer(OwnServer):
+class HdfsServer(OwnServer, JavaServer):
     """Base of both servers: jars, configuration and JVM options."""
 
-    locks: ClassVar[tuple[str, ...]] = (LOCK,)
+    locks: ClassVar[tuple[str, ...]] = ("hdfs",)
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use", "Port in use")
     main: ClassVar[str]
     info: ClassVar[str]  # JMX bean with its own state
@@ -100,7 +90,6 @@ class HdfsServer(OwnServer):
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         super().__init__(workspace, directory)
-        self._jars: list[Path] = []
         self._ports: list[int] = []  # the second port is that of its web server
 
     @abstractmethod
@@ -113,15 +102,8 @@ class HdfsServer(OwnServer):
     def _ask(self, bean: str) -> Mapping[str, Any]:
         """Return the attributes of the JMX bean `bean`; empty if there is none."""
         query = urlencode({"qry": bean})
-        with open_url(f"http://127.0.0.1:{self._ports[1]}/jmx?{query}", ANSWER_S) as answer:
-            found = json.load(answer)["beans"]
+        found = json.loads(fetch(f"http://127.0.0.1:{self._ports[1]}/jmx?{query}", ANSWER_S))["beans"]
         return dict(found[0]) if found else {}
-
-    def _program_files(self) -> tuple[Path, ...]:
-        return (*self._jars, *runtime_files())
-
-    def _provision(self) -> None:
-        self._jars = provision(LOCK, self.workspace)
 
     def _prepare(self) -> None:
         if found := REFUSED.search(str(self.directory.resolve())):
@@ -129,8 +111,7 @@ class HdfsServer(OwnServer):
                 f"{self.title} cannot keep its data where a path has {found[0]!r}: it hands paths to a shell, and to "
                 f"patterns, as they are. Move the workspace: {self.directory}."
             )
-        give(private_directory(self.data_directory))
-        give(private_directory(self.directory / "tmp"))
+        super()._prepare()
 
     def _launch(self) -> Child:
         # Reuse the previous ports if they are free: clients and the other server know those addresses.
@@ -190,14 +171,7 @@ class NameNode(HdfsServer):
     def _prepare(self) -> None:
         super()._prepare()
         command = self._command("-format", "-force", "-nonInteractive")
-        Child.start(
-            "HDFS's formatting of names",
-            command,
-            self.directory / "format.log",
-            env=server_environment(**self._told()),
-            cwd=self.directory,
-            account=unprivileged_account(),
-        ).run_to_end(READY_S)
+        self._run("HDFS's formatting of names", "format.log", command, READY_S, **self._told())
 
     def _site(self) -> dict[str, object]:
         rpc, http = self._ports or (0, 0)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from tidemark.errors import ServiceError
-from tidemark.paths import Workspace, private_directory
+from tidemark.paths import private_directory
 from tidemark.services.base import Service, ServiceContext
 from tidemark.services.delay.proxy import DelayProxy, delayed
 from tidemark.services.iceberg.catalog import RestCatalog
@@ -21,7 +21,6 @@ from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings, jdb
 from tidemark.services.mariadb import MariaDB
 from tidemark.services.postgres import READ_COMMITTED, Postgres
 from tidemark.services.programs.process import give
-from tidemark.services.programs.provision import provision
 from tidemark.services.seaweedfs import REGION, InBucket, SeaweedFS
 
 POOL = 16  # connections of the server to its database; the server's own default is 2
@@ -70,15 +69,6 @@ class IcebergRestMariadb(IcebergRest):
         made = super().from_config(around)
         made.mariadb = around.server(MariaDB)
         return made
-
-    @classmethod
-    def provide(cls, workspace: Workspace) -> None:
-        super().provide(workspace)
-        provision("mariadb-driver", workspace)
-
-    def _provision(self) -> None:
-        super()._provision()
-        self._beside = tuple(provision("mariadb-driver", self.workspace))
 
     def _backend(self) -> dict[str, str]:
         if not self._has_database:
@@ -150,15 +140,6 @@ class IcebergRestH2(Embedded):
     name: ClassVar[str] = "iceberg-rest-h2"
     title: ClassVar[str] = "Iceberg REST catalog over H2"
     locks: ClassVar[tuple[str, ...]] = ("h2", "iceberg-rest")
-
-    @classmethod
-    def provide(cls, workspace: Workspace) -> None:
-        super().provide(workspace)
-        provision("h2", workspace)
-
-    def _provision(self) -> None:
-        super()._provision()
-        self._beside = tuple(provision("h2", self.workspace))
 
     def _backend(self) -> dict[str, str]:
         return _pooled(f"jdbc:h2:file:{self.data_directory / 'catalog'};DATABASE_TO_LOWER=TRUE")

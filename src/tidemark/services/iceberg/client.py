@@ -9,7 +9,7 @@ import urllib.request
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidemark.services.http import open_url
+from tidemark.services.http import fetch
 
 TIMEOUT_S = 30
 NOT_THERE = 404
@@ -64,8 +64,8 @@ def token(oauth: OAuth) -> str:
 def _ask(method: str, url: str, headers: dict[str, str], data: bytes | None = None) -> dict[str, Any]:
     """Return the JSON response; an empty dictionary if the resource does not exist."""
     try:
-        with open_url(urllib.request.Request(url, data, headers, method=method), TIMEOUT_S) as answer:
-            found = json.loads(answer.read() or b"{}")
+        request = urllib.request.Request(url, data, headers, method=method)
+        found = json.loads(fetch(request, TIMEOUT_S) or b"{}")
     except urllib.error.HTTPError as error:
         if error.code != NOT_THERE:
             raise

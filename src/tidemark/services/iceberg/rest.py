@@ -8,7 +8,6 @@ to it is an alternative way for the server to write files, selected by the servi
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import urllib.request
 from dataclasses import dataclass
@@ -19,10 +18,10 @@ from typing import ClassVar, Self
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import ServiceContext
-from tidemark.services.http import open_url
+from tidemark.services.http import fetch
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.postgres import Postgres
-from tidemark.services.programs.classes import class_data, compiled, mapping
+from tidemark.services.programs.classes import Trainee, class_data, compiled, mapping
 from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, class_path, runtime_files
 from tidemark.services.programs.process import Child, give, wait_for_line
 from tidemark.services.programs.provision import provision
@@ -31,6 +30,7 @@ SOURCES = tuple(Path(__file__).with_name(name) for name in ("LoopbackCatalogServ
 MAIN_CLASS = "org.apache.iceberg.rest.LoopbackCatalogServer"
 PORT_LINE = "Catalog listens on port: "
 LAUNCHER = "launcher.jar"
+LOCK = "iceberg-rest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +72,19 @@ class IcebergRest(RestCatalog):
 
     name: ClassVar[str] = "iceberg-rest"
     title: ClassVar[str] = "Iceberg REST catalog"
-    locks: ClassVar[tuple[str, ...]] = ("iceberg-rest",)
+    locks: ClassVar[tuple[str, ...]] = (LOCK,)
     address_key: ClassVar[str | None] = "iceberg_rest_address"
     file_io: ClassVar[str] = "org.apache.iceberg.hadoop.HadoopFileIO"
-    _beside: tuple[Path, ...] = ()  # jars of a subclass, in addition to the server's
+    _beside: list[Path]  # the jars of a subclass's own locks
 
     def __init__(self, workspace: Workspace, directory: Path, settings: IcebergRestSettings) -> None:
         super().__init__(workspace, directory, settings.postgres)
         self._check(settings)
         self.settings = settings
         self._jars: list[Path] = []
+        self._beside = []
         self._launcher = Path()
         self._class_data: Path | None = None
-        self._port = 0
 
     def _check(self, settings: IcebergRestSettings) -> None:
         if settings.address is None and (settings.postgres is None or not settings.warehouse):
@@ -103,7 +103,8 @@ class IcebergRest(RestCatalog):
 
     @classmethod
     def provide(cls, workspace: Workspace) -> None:
-        jars = provision("iceberg-rest", workspace)
+        super().provide(workspace)
+        jars = provision(LOCK, workspace)
         archive_classes(workspace, jars, compile_launcher(workspace, jars))
 
     @property
@@ -128,21 +129,18 @@ class IcebergRest(RestCatalog):
     def version(self) -> str:
         if self.is_external:
             return "not reported by the catalog"
-        named = re.findall(r"^Iceberg version: (\S+)", self.log_path.read_text(errors="replace"), re.MULTILINE)
-        if not named:
-            raise ServiceError(f"{self.title} named no version in {self.log_path}.")
-        return str(named[-1])
+        return self._version_in_log(r"^Iceberg version: (\S+)")
 
     def _reach(self) -> None:
-        with open_url(f"{self.uri.rstrip('/')}/v1/config", 10) as answer:
-            answer.read()
+        fetch(f"{self.uri.rstrip('/')}/v1/config", 10)
 
     def _program_files(self) -> tuple[Path, ...]:
         archive = [self._class_data] if self._class_data else []
         return (*self._jars, *self._beside, self._launcher, *archive, *runtime_files())
 
     def _provision(self) -> None:
-        self._jars = provision("iceberg-rest", self.workspace)
+        self._jars = provision(LOCK, self.workspace)
+        self._beside = [jar for name in self.locks if name != LOCK for jar in provision(name, self.workspace)]
         self._launcher = compile_launcher(self.workspace, self._jars)
         self._class_data = archive_classes(self.workspace, self._jars, self._launcher)
 
@@ -178,8 +176,7 @@ class IcebergRest(RestCatalog):
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, PORT_LINE, 120, log_start)
-        started = self.log_path.read_bytes()[log_start:].decode(errors="replace")
-        self._port = int(started.split(PORT_LINE)[1].split()[0])
+        self._port = self._port_in_log(PORT_LINE, log_start)
         self._reach()
 
 
@@ -199,25 +196,22 @@ class IcebergRestNio(IcebergRest):
         super()._check(settings)
 
 
-class _Trainee(IcebergRest):
-    """A server whose JVM gets `options` that record the classes it loads; it stores tables in memory.
+class _Trainee(Trainee, IcebergRest):
+    """A server that records the classes it loads; it stores tables in memory.
 
     It differs only in its access to PostgreSQL, so that provisioning does not need a running PostgreSQL.
     """
 
     def __init__(self, workspace: Workspace, directory: Path, options: tuple[str, ...]) -> None:
         super().__init__(workspace, directory, IcebergRestSettings(warehouse=str(directory / "warehouse")))
-        self._options = options
+        self.options = options
 
     def _check(self, settings: IcebergRestSettings) -> None:
         pass
 
     def _provision(self) -> None:
-        self._jars = provision("iceberg-rest", self.workspace)
+        self._jars = provision(LOCK, self.workspace)
         self._launcher = compile_launcher(self.workspace, self._jars)
-
-    def _class_options(self) -> tuple[str, ...]:
-        return self._options
 
     def _backend(self) -> dict[str, str]:
         return {"CATALOG_CATALOG__IMPL": "org.apache.iceberg.inmemory.InMemoryCatalog"}
@@ -230,12 +224,10 @@ class _Trainee(IcebergRest):
         self._post("namespaces", {"namespace": ["practice"]})
         self._post("namespaces/practice/tables", {"name": "table", "schema": schema})
         self._post("namespaces/practice/tables/table", {"requirements": [], "updates": [change]})
-        with open_url(f"{self.uri}/v1/namespaces/practice/tables/table", 10) as answer:
-            answer.read()
+        fetch(f"{self.uri}/v1/namespaces/practice/tables/table", 10)
 
     def _post(self, what: str, content: dict[str, object]) -> None:
         request = urllib.request.Request(
             f"{self.uri}/v1/{what}", json.dumps(content).encode(), {"Content-Type": "application/json"}
         )
-        with open_url(request, 10) as answer:
-            answer.read()
+        fetch(request, 10)

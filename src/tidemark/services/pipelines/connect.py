@@ -7,7 +7,6 @@ is created, and is stopped and deleted at the end; failed tasks there are restar
 from __future__ import annotations
 
 import json
-import re
 import time
 import urllib.error
 import urllib.request
@@ -17,18 +16,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from tidemark.errors import ServiceError
-from tidemark.paths import Workspace, private_directory
+from tidemark.paths import Workspace
 from tidemark.services.base import Service, ServiceContext
-from tidemark.services.http import open_url
+from tidemark.services.http import fetch
 from tidemark.services.kafka import Kafka
-from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, LOGGING, LOGGING_FILE, class_path, runtime_files
-from tidemark.services.programs.process import (
-    Child,
-    free_ports,
-    give,
-    wait_for_line,
-)
-from tidemark.services.programs.provision import provision
+from tidemark.services.own import JavaServer
+from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, LOGGING, LOGGING_FILE, class_path
+from tidemark.services.programs.process import Child, free_ports, wait_for_line
 
 HEAP_MB = 1024
 START_S = 180.0
@@ -52,7 +46,7 @@ consumer.session.timeout.ms={session_ms}
 """
 
 
-class KafkaConnect(Service):
+class KafkaConnect(JavaServer):
     """A Kafka 4.1 worker on a free loopback port; unprivileged if Tidemark is root, else the current user.
 
     It stores no connectors: create them again after each start. The broker stores their consumer offsets.
@@ -75,8 +69,6 @@ class KafkaConnect(Service):
         super().__init__(workspace, directory)
         self.kafka, self.address = kafka, address
         self.restarts: list[str] = []  # reasons for restarts of the connector's tasks
-        self._jars: list[Path] = []
-        self._port = 0
 
     @classmethod
     def from_config(cls, around: ServiceContext) -> Self:
@@ -103,10 +95,7 @@ class KafkaConnect(Service):
     def version(self) -> str:
         if self.is_external:
             return str(self._ask("GET", "").get("version", "not reported by the worker"))
-        named = re.findall(r"Kafka version: (\S+)", self.log_path.read_text(errors="replace"))
-        if not named:
-            raise ServiceError(f"{self.title} named no version in {self.log_path}.")
-        return str(named[-1])
+        return self._version_in_log(r"Kafka version: (\S+)")
 
     def create(self, connector: str, config: Mapping[str, str]) -> None:
         """Create the connector, and return once its task runs; raise ServiceError, with the reason, if it does not."""
@@ -180,8 +169,7 @@ class KafkaConnect(Service):
         deadline = time.monotonic() + REQUEST_S
         while True:
             try:
-                with open_url(request, REQUEST_S) as answer:
-                    return json.loads(answer.read() or b"{}")
+                return json.loads(fetch(request, REQUEST_S) or b"{}")
             except urllib.error.HTTPError as error:
                 if method in ("GET", "DELETE") and error.code == NOT_THERE:
                     return {}  # it does not exist yet, or no longer
@@ -194,16 +182,6 @@ class KafkaConnect(Service):
 
     def _reach(self) -> None:
         self._ask("GET", "")
-
-    def _program_files(self) -> tuple[Path, ...]:
-        return (*self._jars, *runtime_files())
-
-    def _provision(self) -> None:
-        self._jars = provision("connect", self.workspace)
-
-    def _prepare(self) -> None:
-        give(private_directory(self.data_directory))
-        give(private_directory(self.directory / "tmp"))
 
     def _launch(self) -> Child:
         assert self.kafka is not None

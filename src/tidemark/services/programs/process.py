@@ -17,6 +17,7 @@ import psutil
 
 from tidemark.errors import DiskFull, ServiceError
 from tidemark.machine.processes import cpu_seconds
+from tidemark.paths import private_directory
 
 LAUNCHER = Path(__file__).with_name("launch.py")
 NOBODY = 65534
@@ -41,6 +42,15 @@ def give(path: Path) -> Path:
     if account is not None:
         os.chown(path, account, account)
     return path
+
+
+def write_private(path: Path, content: str) -> Path:
+    """Create a file that only its owner, the account that servers run as, can read."""
+    private_directory(path.parent)
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(content)
+    return give(path)
 
 
 def free_ports(count: int) -> list[int]:

@@ -58,7 +58,6 @@ class Quack(OwnServer):
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         super().__init__(workspace, directory)
-        self._port = 0
         self._token = ""
 
     def version(self) -> str:

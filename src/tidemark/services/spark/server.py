@@ -84,6 +84,11 @@ class Stream:
     settings: Mapping[str, str] = field(default_factory=dict)  # session settings that can be changed while it runs
 
 
+def literal(value: object) -> str:
+    """Return `value` as a Spark SQL string literal."""
+    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
 class Spark(JavaProgram):
     """Spark 3.5 with SQL and its Kafka source; `settings` are applied at each start.
 
@@ -220,8 +225,9 @@ class Spark(JavaProgram):
     def _try(self) -> None:
         """Raise ServiceError if the cluster provides no executor or executors do not share this server's folder."""
         folder = self.data_directory / "tried"
-        place = str(folder.absolute()).replace("\\", "\\\\").replace("'", "\\'")
-        query = f"INSERT OVERWRITE DIRECTORY '{place}' USING parquet SELECT id FROM range({TRY_ROWS})"
+        query = (
+            f"INSERT OVERWRITE DIRECTORY {literal(folder.absolute())} USING parquet SELECT id FROM range({TRY_ROWS})"
+        )
         try:
             self.sql(query, "can executors write here?", TRY_S)
         except ServiceError as error:

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 from tidemark.code import PACKAGE
 from tidemark.paths import private_directory
 from tidemark.runs.manifest import Footprint
-from tidemark.services.base import Service
+from tidemark.services.base import Service, files_below
 from tidemark.services.hdfs.servers import USER, DataNode, NameNode
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import Capability, Durability, System
@@ -106,6 +106,28 @@ class BulkTable(System):
 
     def close(self) -> None:
         pass
+
+
+class OnDisk(BulkTable):
+    """Tables on the local disk, each in a folder of its name below the context's."""
+
+    def place(self, name: str) -> Path:
+        """Return the path of the table `name`."""
+        return self.context.directory / name
+
+    def address(self, name: str) -> str:
+        return str(self.place(name))
+
+    def fetched(self, name: str, folder: Path) -> Path:
+        del folder
+        return self.place(name)
+
+    def listed(self, name: str) -> Mapping[str, int]:
+        place = self.place(name)
+        return {path.relative_to(place).as_posix(): path.stat().st_size for path in files_below(place)}
+
+    def remove(self, name: str) -> None:
+        shutil.rmtree(self.place(name), ignore_errors=True)
 
 
 ONE_COPY = "HDFS keeps one copy of each block, on one DataNode of this machine: no network and no second copy is timed"

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from tidemark.runs.manifest import Footprint
 from tidemark.services.base import files_below
 from tidemark.systems import duckdb_client
-from tidemark.systems.bulk.base import BulkTable
+from tidemark.systems.bulk.base import OnDisk
 from tidemark.systems.delta.bulk import told
 
 CATALOG = "lake.db"
@@ -29,7 +29,7 @@ FILES = """
 METADATA = "SELECT metadata_location FROM iceberg_tables WHERE table_name = ?"
 
 
-class Lake(BulkTable):
+class Lake(OnDisk):
     """Tables in folders below the context's; the catalog lists the files that belong to them."""
 
     @abstractmethod
@@ -38,10 +38,6 @@ class Lake(BulkTable):
 
     def address(self, name: str) -> str:
         return name
-
-    def fetched(self, name: str, folder: Path) -> Path:
-        del folder
-        return self.context.directory / name
 
     def relation(self, place: Path) -> str:
         paths = ", ".join(duckdb_client.literal(path) for path, _ in self._files(place.name))
@@ -85,7 +81,7 @@ class PyIcebergLocal(Lake):
 
     @property
     def reader(self) -> str:
-        return f"SQLite and PyIceberg (which files) and DuckDB {duckdb_client.installed_version()} (the files)"
+        return f"SQLite and PyIceberg (which files) and DuckDB {duckdb_client.DUCKDB.installed()} (the files)"
 
     def _files(self, name: str) -> Sequence[tuple[Path, int]]:
         from pyiceberg.table import StaticTable
@@ -122,7 +118,7 @@ class DuckLakeLocal(Lake):
 
     @property
     def reader(self) -> str:
-        return f"SQLite (which files) and DuckDB {duckdb_client.installed_version()} (the files)"
+        return f"SQLite (which files) and DuckDB {duckdb_client.DUCKDB.installed()} (the files)"
 
     def _files(self, name: str) -> Sequence[tuple[Path, int]]:
         folder = self.context.directory

@@ -13,7 +13,7 @@ from tidemark.runs.manifest import Footprint
 from tidemark.services.flight.server import TOOL
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import Capability, Durability
-from tidemark.systems.bulk.base import FETCHED, BulkTable, OnHdfs, ParquetOnHdfs
+from tidemark.systems.bulk.base import FETCHED, BulkTable, OnDisk, OnHdfs, ParquetOnHdfs
 
 ALONE = "a file without a table around it: the least that writing the same rows costs"
 FILE = "rows.parquet"
@@ -31,36 +31,32 @@ class OneFile(BulkTable):
         return Footprint(1, sum(self.listed(name).values()), 0, 0, 0)
 
 
-class ParquetLocal(OneFile):
+class ParquetLocal(OnDisk, OneFile):
     name: ClassVar[str] = "parquet-local"
     title: ClassVar[str] = "Parquet file, local disk"
     library: ClassVar[str] = "parquet"
 
-    def address(self, name: str) -> str:
-        return str(self.context.directory / f"{name}.parquet")
+    def place(self, name: str) -> Path:
+        return self.context.directory / f"{name}.parquet"
 
     @property
     def reader(self) -> str:
-        return f"DuckDB {duckdb_client.installed_version()}"
-
-    def fetched(self, name: str, folder: Path) -> Path:
-        del folder
-        return Path(self.address(name))
+        return f"DuckDB {duckdb_client.DUCKDB.installed()}"
 
     def relation(self, place: Path) -> str:
         return f"read_parquet({duckdb_client.literal(place)})"
 
     def listed(self, name: str) -> Mapping[str, int]:
-        place = Path(self.address(name))
+        place = self.place(name)
         return {place.name: place.stat().st_size}
 
     def counted(self, name: str) -> int:
         import pyarrow.parquet as pq
 
-        return int(pq.read_metadata(self.address(name)).num_rows)
+        return int(pq.read_metadata(self.place(name)).num_rows)
 
     def remove(self, name: str) -> None:
-        Path(self.address(name)).unlink(missing_ok=True)
+        self.place(name).unlink(missing_ok=True)
 
 
 class ParquetHdfs(ParquetOnHdfs, OneFile):
@@ -78,7 +74,7 @@ class ParquetHdfs(ParquetOnHdfs, OneFile):
 
     @property
     def reader(self) -> str:
-        return f"DuckDB {duckdb_client.installed_version()}, {FETCHED}"
+        return f"DuckDB {duckdb_client.DUCKDB.installed()}, {FETCHED}"
 
     def parquet(self, place: Path) -> Sequence[Path]:
         return (place / FILE,)

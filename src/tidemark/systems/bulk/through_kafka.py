@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tidemark.errors import ServiceError
@@ -14,7 +14,7 @@ from tidemark.services.flight.server import TOOL, Flight
 from tidemark.services.hdfs.servers import DataNode, NameNode
 from tidemark.services.kafka import Kafka
 from tidemark.services.spark_jobs.server import SparkHudiJobs
-from tidemark.systems.base import Context, Options
+from tidemark.systems.base import Context, Options, option
 from tidemark.systems.bulk.base import OnHdfs
 from tidemark.systems.delta.bulk import DeltaRsHdfs
 from tidemark.systems.hudi.bulk import UPSERT, BulkHudi
@@ -22,14 +22,12 @@ from tidemark.systems.hudi.bulk import UPSERT, BulkHudi
 
 @dataclass(frozen=True, slots=True)
 class LegacyOptions(Options):
-    limit: int = field(
-        default=0,
-        metadata={
-            "help": "The most messages that the application takes from the topic; 0 takes all. Hudi's streamer takes "
-            "5,000,000 in a run unless it is set otherwise; what is beyond a limit is missing from the table.",
-            "minimum": 0,
-            "examples": (600,),
-        },
+    limit: int = option(
+        0,
+        "The most messages that the application takes from the topic; 0 takes all. Hudi's streamer takes "
+        "5,000,000 in a run unless it is set otherwise; what is beyond a limit is missing from the table.",
+        minimum=0,
+        examples=(600,),
     )
 
 

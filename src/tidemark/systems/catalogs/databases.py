@@ -47,6 +47,12 @@ type Ask = Callable[[str], Sequence[tuple[Any, ...]]]
 LETTING_GO_S = 10.0  # within which a client that is done closes its file
 
 
+@contextmanager
+def open_postgres(postgres: Postgres, database: str) -> Iterator[Ask]:
+    with postgres.connect(database) as connection:
+        yield lambda query: connection.execute(query.encode()).fetchall()
+
+
 class Database(ABC):
     """Database of one run; `flushes` states what a commit has on the disk, `asked` which settings are read back."""
 
@@ -127,10 +133,8 @@ class PostgresDatabase(Database):
                 address |= {"host": host, "port": str(port)}
         return make_conninfo(**address)
 
-    @contextmanager
-    def open_query(self) -> Iterator[Ask]:
-        with self._postgres.connect(self._name) as connection:
-            yield lambda query: connection.execute(query.encode()).fetchall()
+    def open_query(self) -> AbstractContextManager[Ask]:
+        return open_postgres(self._postgres, self._name)
 
     @property
     def postgres(self) -> tuple[Postgres, str] | None:
@@ -194,10 +198,8 @@ class SqliteDatabase(FileDatabase):
     asked = "journal_mode read from the file; synchronous is the client's own, which cannot be read from outside"
     client_syncs = PerWrite(4, 4)
 
-    @contextmanager
-    def open_query(self) -> Iterator[Ask]:
-        with open_sqlite(self.path) as ask:
-            yield ask
+    def open_query(self) -> AbstractContextManager[Ask]:
+        return open_sqlite(self.path)
 
     def counters(self) -> Mapping[str, int]:
         return sqlite_counters(self.path)

@@ -21,7 +21,7 @@ from tidemark.systems.catalogs.library import (
     Session,
 )
 from tidemark.systems.catalogs.rest import InPostgres
-from tidemark.systems.duckdb_client import connect, identifier, literal, missing_extensions, release, versions
+from tidemark.systems.duckdb_client import DUCKDB, connect, identifier, literal, missing_extensions, versions
 
 if TYPE_CHECKING:
     import duckdb
@@ -175,7 +175,7 @@ class DuckLakeCatalog(LibraryCatalog):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        if release().ducklake_refuses_taken_schema:
+        if DUCKDB.release().ducklake_refuses_taken_schema:
             self.withdraw(TAKEN)
             self.refuses_taken |= {Entity.NAMESPACE}
 

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
-from tidemark.services.http import open_url
+from tidemark.services.http import fetch
 from tidemark.services.iceberg.backends import POOL
 from tidemark.services.nessie import NessieMemory, NessieMongo, NessiePostgres, NessieRocksDB
 from tidemark.services.postgres import Postgres
@@ -62,8 +62,8 @@ class NessieReader(PyIcebergReader):
         """Yield all commits, newest first."""
         asked = {"fetch": "ALL", "max-records": str(PAGE)}
         while True:
-            with open_url(f"{self._endpoint.base}{HISTORY}?{urlencode(asked)}", TIMEOUT_S) as answer:
-                page: dict[str, Any] = json.loads(answer.read())
+            url = f"{self._endpoint.base}{HISTORY}?{urlencode(asked)}"
+            page: dict[str, Any] = json.loads(fetch(url, TIMEOUT_S))
             yield from page["logEntries"]
             if not page.get("hasMore"):
                 return

@@ -28,7 +28,7 @@ from tidemark.systems.catalogs.library import (
 )
 from tidemark.systems.catalogs.reading import history
 from tidemark.systems.catalogs.rest import IN_CACHE, InPostgres, IsolationOptions
-from tidemark.systems.iceberg import client
+from tidemark.systems.iceberg.client import PYICEBERG
 from tidemark.systems.object_store import path_of
 
 CATALOG = "measured"
@@ -55,7 +55,8 @@ class PyIcebergSession(Session):
         columns = enumerate(contents.columns, 1)
         fields = [NestedField(number, name, IntegerType(), required=True) for number, name in columns]
         schema, properties = Schema(*fields, identifier_field_ids=[1]), dict(contents.properties)
-        exists = catalog.namespace_exists if client.release().asks_for_namespaces else catalog.load_namespace_properties
+        asks = PYICEBERG.release().asks_for_namespaces
+        exists = catalog.namespace_exists if asks else catalog.load_namespace_properties
         self._does: dict[str, Callable[[tuple[str, ...], str, str], Any]] = {
             "create namespace": lambda path, _name, _key: catalog.create_namespace(path, properties),
             "create table": lambda path, name, _key: catalog.create_table((*path, name), schema, properties=properties),
@@ -170,6 +171,7 @@ class PyIcebergSqlCatalog(LibraryCatalog):
          "table exists", "get table", "update namespace", "update table", "append", "rename table",
          "drop table"}
     )  # fmt: skip
+    packages: ClassVar[Mapping[str, str]] = {"PyIceberg": "pyiceberg", "SQLAlchemy": "sqlalchemy"}
     libraries = ("pyiceberg", "pyiceberg_core", "pydantic", "pydantic_core")
     tools = ("sqlalchemy",)
     modules: ClassVar[tuple[str, ...]] = ("pyiceberg.catalog.sql", "pyiceberg.io.pyarrow")
@@ -177,8 +179,8 @@ class PyIcebergSqlCatalog(LibraryCatalog):
 
     def __init__(self, context: Any, options: Any) -> None:
         super().__init__(context, options)
-        self.say(client.remark())
-        if client.release().asks_for_namespaces:
+        self.say(PYICEBERG.remark())
+        if PYICEBERG.release().asks_for_namespaces:
             self.withdraw(BY_LOADING)
 
     @classmethod
@@ -207,12 +209,6 @@ class PyIcebergSqlCatalog(LibraryCatalog):
         files = files_below(self.warehouse(self.context.directory))
         return len(files), sum(path.stat().st_size for path in files), self.database.size()
 
-    @classmethod
-    def versions(cls) -> Mapping[str, str]:
-        from importlib.metadata import version
-
-        return {"PyIceberg": version("pyiceberg"), "SQLAlchemy": version("sqlalchemy")}
-
 
 class PyIcebergSqlPostgres(InPostgres, PyIcebergSqlCatalog):
     Options: ClassVar[type[Options]] = IsolationOptions
@@ -220,18 +216,13 @@ class PyIcebergSqlPostgres(InPostgres, PyIcebergSqlCatalog):
     title = "PyIceberg, PostgreSQL"
     catalog = "PyIceberg's tables in PostgreSQL"
     backend = PostgresDatabase.title
+    packages: ClassVar[Mapping[str, str]] = {**PyIcebergSqlCatalog.packages, "psycopg": "psycopg"}
     modules = (*PyIcebergSqlCatalog.modules, "sqlalchemy.dialects.postgresql.psycopg", "psycopg")
     durability = PostgresDatabase.durability(IN_CACHE)
 
     @classmethod
     def uri(cls, address: str) -> str:
         return f"postgresql+psycopg:///?{urlencode(conninfo_to_dict(address))}"
-
-    @classmethod
-    def versions(cls) -> Mapping[str, str]:
-        from importlib.metadata import version
-
-        return {**super().versions(), "psycopg": version("psycopg")}
 
 
 class PyIcebergSqlSqlite(PyIcebergSqlCatalog):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.services.base import Service
-from tidemark.services.http import open_url
+from tidemark.services.http import fetch
 from tidemark.services.iceberg.catalog import OAuth
 from tidemark.services.null_catalog import NullCatalog
 from tidemark.systems.base import Durability
@@ -62,8 +62,7 @@ class PyIcebergReader(CatalogReader):
         try:
             url = f"{self._endpoint.base}{self._endpoint.namespaces(path)}/views/{name}"
             asked = urllib.request.Request(url, headers=dict(self._endpoint.headers))
-            with open_url(asked, TIMEOUT_S) as answer:
-                found: dict[str, Any] = json.loads(answer.read())["metadata"]
+            found: dict[str, Any] = json.loads(fetch(asked, TIMEOUT_S))["metadata"]
         except urllib.error.HTTPError as error:
             if error.code == NOT_THERE:
                 return None
@@ -108,7 +107,6 @@ class NullCatalogSystem(CatalogSystem):
     backend = "none"
     stores = False
     needs: ClassVar[tuple[type[Service], ...]] = (NullCatalog,)
-    capabilities = frozenset()
     notes = ("answers at once and keeps nothing: measures the load generator",)
     durability = Durability("nothing is stored")
 

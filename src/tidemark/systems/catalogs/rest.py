@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ from urllib.parse import urlencode, urlsplit
 
 from tidemark.services.base import Service, files_below
 from tidemark.services.delay.proxy import delayed
-from tidemark.services.http import open_url
+from tidemark.services.http import fetch
 from tidemark.services.iceberg.backends import (
     POOL,
     IcebergRestH2,
@@ -32,7 +32,7 @@ from tidemark.services.mariadb import MariaDB
 from tidemark.services.polaris.server import Polaris
 from tidemark.services.postgres import ISOLATIONS, READ_COMMITTED, Postgres
 from tidemark.services.seaweedfs import InBucket
-from tidemark.systems.base import Context, Durability, Options, PerWrite
+from tidemark.systems.base import Context, Durability, Options, PerWrite, option
 from tidemark.systems.catalogs.base import CatalogReader, CatalogSystem, Endpoint
 from tidemark.systems.catalogs.databases import COUNTED, Database, PostgresDatabase, postgres_counters, sqlite_settings
 from tidemark.systems.catalogs.library import LibraryCatalog
@@ -55,6 +55,7 @@ class RestSystem(CatalogSystem):
     format = "Iceberg"
     client = "HTTP"
     service: ClassVar[type[RestCatalog]]
+    packages: ClassVar[Mapping[str, str]] = {"PyIceberg": "pyiceberg"}
     libraries = ("pyiceberg", "pyiceberg_core", "pydantic", "pydantic_core")
     # Programs that the server starts per metadata file; None: it starts none.
     starts: ClassVar[PerWrite | None] = None
@@ -88,8 +89,7 @@ class RestSystem(CatalogSystem):
         uri = urlsplit(server.uri.rstrip("/"))
         base, path = f"{uri.scheme}://{uri.netloc}", uri.path
         config = f"{base}{path}/v1/config?{urlencode({'warehouse': server.warehouse})}"
-        with open_url(urllib.request.Request(config, headers=headers), TIMEOUT_S) as answer:
-            said: dict[str, Any] = json.loads(answer.read())
+        said: dict[str, Any] = json.loads(fetch(urllib.request.Request(config, headers=headers), TIMEOUT_S))
         prefix = {**said.get("defaults", {}), **said.get("overrides", {})}.get("prefix")
         return Endpoint(base, f"{path}/v1/{prefix}" if prefix else f"{path}/v1", headers=headers)
 
@@ -136,18 +136,13 @@ class RestSystem(CatalogSystem):
         postgres, name = self.postgres
         return postgres.durability_settings(name)
 
-    @classmethod
-    def versions(cls) -> Mapping[str, str]:
-        from importlib.metadata import version
-
-        return {"PyIceberg": version("pyiceberg")}
-
 
 class ReferenceServer(RestSystem):
     """Iceberg's reference server, which the REST protocol is tested with."""
 
     server = "Iceberg reference server"
     checks_parents = False  # JdbcCatalog does not check
+    notes: tuple[str, ...] = (f"{POOL} connections from server to database", UNCHECKED, FORKS)
     starts: ClassVar[PerWrite | None] = CHMOD
 
 
@@ -157,7 +152,6 @@ class RestMariadb(ReferenceServer):
     catalog = "Iceberg's reference server over MariaDB"
     backend = "MariaDB"
     service = IcebergRestMariadb
-    notes = (f"{POOL} connections from server to database", UNCHECKED, FORKS)
     durability = Durability(
         f"MariaDB flushes InnoDB's log at each commit (innodb_flush_log_at_trx_commit); {IN_CACHE}",
         server_syncs_per_write={MariaDB: MARIADB_COMMIT}, counted=COUNTED,
@@ -183,7 +177,6 @@ class RestSqlite(ReferenceServer):
     catalog = "Iceberg's reference server over SQLite"
     backend = "SQLite"
     service: ClassVar[type[RestCatalog]] = IcebergRestSqlite
-    notes = (f"{POOL} connections from server to database", UNCHECKED, FORKS)
     durability = Durability(
         f"SQLite flushes its rollback journal and its file at each commit; {IN_CACHE}",
         server_syncs_per_write={IcebergRestSqlite: PerWrite(4, 4)}, counted=COUNTED,
@@ -215,7 +208,6 @@ class RestH2(ReferenceServer):
     backend = "H2"
     behind = True
     service = IcebergRestH2
-    notes = (f"{POOL} connections from server to database", UNCHECKED, FORKS)
     durability = Durability(
         f"H2 writes behind and flushes nothing: a commit may be lost after it was answered; {IN_CACHE}",
         counted=COUNTED,
@@ -247,14 +239,14 @@ SERIALIZED = "transactions in PostgreSQL are serializable, which their sender do
 class DistanceOptions(Options):
     """Options of a catalog over PostgreSQL."""
 
-    database_rtt_ms: int = field(default=0, metadata={"help": RTT_HELP, "minimum": 0})
+    database_rtt_ms: int = option(0, RTT_HELP, minimum=0)
 
 
 @dataclass(frozen=True, slots=True)
 class IsolationOptions(DistanceOptions):
     """Options of a catalog whose transactions set no isolation level themselves."""
 
-    isolation: str = field(default=READ_COMMITTED, metadata={"help": ISOLATION_HELP, "choices": list(ISOLATIONS)})
+    isolation: str = option(READ_COMMITTED, ISOLATION_HELP, choices=list(ISOLATIONS))
 
 
 def remarks(options: Any) -> list[str]:
@@ -270,8 +262,7 @@ class OverPostgres(RestSystem):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        for remark in remarks(options):
-            self.say(remark)
+        self.notes = (*self.notes, *remarks(options))
 
     @classmethod
     def service_for(cls, options: Any) -> type[RestCatalog]:
@@ -295,8 +286,7 @@ class InPostgres(LibraryCatalog):
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         self.database.isolation = getattr(options, "isolation", None)
-        for remark in remarks(options):
-            self.say(remark)
+        self.notes = (*self.notes, *remarks(options))
 
     @classmethod
     def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
@@ -309,7 +299,6 @@ class RestPostgres(OverPostgres, ReferenceServer):
     catalog = "Iceberg's reference server over PostgreSQL"
     backend = "PostgreSQL"
     service = IcebergRestPostgres
-    notes = (f"{POOL} connections from server to database", UNCHECKED, FORKS)
     durability = PostgresDatabase.durability(IN_CACHE)
 
 

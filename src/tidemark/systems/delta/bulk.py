@@ -8,7 +8,6 @@ server; compared with delta-rs's own reads, they show that of the engine.
 from __future__ import annotations
 
 import json
-import shutil
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -16,11 +15,10 @@ from typing import Any, ClassVar
 
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
-from tidemark.services.base import files_below
 from tidemark.services.flight.server import TOOL
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import Context
-from tidemark.systems.bulk.base import FETCHED, BulkTable, OnHdfs
+from tidemark.systems.bulk.base import FETCHED, BulkTable, OnDisk, OnHdfs
 from tidemark.systems.delta import table as delta_client
 
 LOG = "_delta_log"
@@ -34,22 +32,19 @@ class BulkDelta(BulkTable):
     client: ClassVar[str] = "delta-rs"
     catalog: str = "Delta log"
     library: ClassVar[str] = "delta-rs"
+    packages: ClassVar[Mapping[str, str]] = {"deltalake": "deltalake"}
     libraries: ClassVar[tuple[str, ...]] = ("deltalake",)
     extensions: ClassVar[tuple[str, ...]] = ("delta",)
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         if self.of_release_before is None:
-            self.say(delta_client.remark())
+            self.say(delta_client.DELTA_RS.remark())
 
     @classmethod
     def unavailable(cls, options: Any) -> str | None:
         del options
         return duckdb_client.missing_extensions(cls.extensions)
-
-    @classmethod
-    def versions(cls) -> Mapping[str, str]:
-        return {} if cls.of_release_before else {"deltalake": delta_client.installed_version()}
 
     def relation(self, place: Path) -> str:
         return f"delta_scan({duckdb_client.literal(place.as_uri())})"
@@ -76,30 +71,16 @@ class BulkDelta(BulkTable):
         return Footprint(len(data), sum(data), len(log), sum(log), 0)
 
 
-class DeltaRsLocal(BulkDelta):
+class DeltaRsLocal(OnDisk, BulkDelta):
     name: ClassVar[str] = "delta-rs-local"
     title: ClassVar[str] = "delta-rs, local disk"
-
-    def address(self, name: str) -> str:
-        return str(self.context.directory / name)
 
     @property
     def reader(self) -> str:
         return duckdb_client.reader_name(*self.extensions)
 
-    def fetched(self, name: str, folder: Path) -> Path:
-        del folder
-        return Path(self.address(name))
-
-    def listed(self, name: str) -> Mapping[str, int]:
-        place = Path(self.address(name))
-        return {path.relative_to(place).as_posix(): path.stat().st_size for path in files_below(place)}
-
     def _log(self, name: str) -> str:
-        return "".join(path.read_text() for path in sorted(Path(self.address(name), LOG).glob("*.json")))
-
-    def remove(self, name: str) -> None:
-        shutil.rmtree(self.address(name), ignore_errors=True)
+        return "".join(path.read_text() for path in sorted((self.place(name) / LOG).glob("*.json")))
 
 
 class DeltaRsHdfs(OnHdfs, BulkDelta):
@@ -119,6 +100,7 @@ class DeltaRsLocalBefore(DeltaRsLocal):
     title: ClassVar[str] = "delta-rs 0.18, local disk"
     tools: ClassVar[tuple[str, ...]] = (BEFORE,)
     of_release_before: ClassVar[str | None] = BEFORE
+    packages: ClassVar[Mapping[str, str]] = {}
 
 
 class DeltaRsHdfsBefore(DeltaRsHdfs):
@@ -126,6 +108,7 @@ class DeltaRsHdfsBefore(DeltaRsHdfs):
     title: ClassVar[str] = "delta-rs 0.18, HDFS"
     tools: ClassVar[tuple[str, ...]] = (BEFORE,)
     of_release_before: ClassVar[str | None] = BEFORE
+    packages: ClassVar[Mapping[str, str]] = {}
 
 
 def told(extensions: Sequence[str], processors: Collection[int], statements: Sequence[str] = ()) -> dict[str, Any]:
@@ -143,11 +126,8 @@ class ReadByDuckDB(BulkDelta):
     """Common base: delta-rs writes, as in the systems in which it also reads."""
 
     client: ClassVar[str] = "delta-rs writes, DuckDB reads"
+    packages: ClassVar[Mapping[str, str]] = {"deltalake": "deltalake", "duckdb": "duckdb"}
     libraries: ClassVar[tuple[str, ...]] = ("deltalake", "duckdb", "_duckdb", "duckdb_extension_*")
-
-    @classmethod
-    def versions(cls) -> Mapping[str, str]:
-        return {**super().versions(), "duckdb": duckdb_client.installed_version()}
 
     def order(self, processors: Collection[int]) -> dict[str, Any]:
         return {**super().order(processors), **told(self.extensions, processors)}

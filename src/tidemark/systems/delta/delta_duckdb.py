@@ -11,9 +11,8 @@ from tidemark.services.base import files_below
 from tidemark.systems.base import TABLE, Capability, Context
 from tidemark.systems.delta import table as delta_client
 from tidemark.systems.delta.table import LOG, NO_SERVICE, DeltaTable
-from tidemark.systems.duckdb_client import DuckDBSystem, literal, reader_name, release
-from tidemark.systems.duckdb_writer import DuckDBClientFactory
-from tidemark.systems.writers import ClientFactory
+from tidemark.systems.duckdb_client import DUCKDB, literal, reader_name
+from tidemark.systems.duckdb_table import DuckDBSystem
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 # DuckDB gives the table in an attached Delta directory the name of the alias.
 ALIAS = "trips"
 PERCENT = re.compile("%.?")  # its writer takes this for the start of a printf conversion
-CONFLICT = "commit conflict at version"  # in DuckDB's message for a commit that lost to another one
 INVALID_LOG = (
     "what DuckDB 1.4.4 writes only DuckDB can read: the log's paths begin with a slash, and in place of a file's size "
     "it has its number of rows"
@@ -37,6 +35,7 @@ class DeltaDuckDB(DeltaTable, DuckDBSystem):
         INVALID_LOG,
     )
     extensions: tuple[str, ...] = ("delta",)
+    conflicts: ClassVar[tuple[str, ...]] = ("commit conflict at version",)
     table = f"{ALIAS}.{ALIAS}"
     capabilities: frozenset[Capability] = TABLE | {Capability.THREADS, Capability.WRITERS}
     never_in_paths: ClassVar[re.Pattern[str]] = PERCENT
@@ -49,7 +48,7 @@ class DeltaDuckDB(DeltaTable, DuckDBSystem):
 
     @classmethod
     def of_release(cls) -> frozenset[Capability]:
-        return frozenset({Capability.READ_BY_OTHERS} if release().delta_log_is_valid else ())
+        return frozenset({Capability.READ_BY_OTHERS} if DUCKDB.release().delta_log_is_valid else ())
 
     def create(self, schema: pa.Schema) -> None:
         self._create(schema)
@@ -57,12 +56,6 @@ class DeltaDuckDB(DeltaTable, DuckDBSystem):
 
     def _attachments(self) -> tuple[str, ...]:
         return (f"ATTACH {literal(self._location)} AS {ALIAS} (TYPE delta)",)
-
-    def client_factory(self) -> ClientFactory:
-        given = self.context
-        return DuckDBClientFactory(
-            self.extensions, given.directory, given.threads, self._attachments(), self.table, (CONFLICT,)
-        )
 
     @property
     def reader(self) -> str:

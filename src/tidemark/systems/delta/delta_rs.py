@@ -137,6 +137,7 @@ class DeltaRs(DeltaTable):
     name: ClassVar[str] = "delta-rs"
     title: ClassVar[str] = "Delta (delta-rs)"
     client: ClassVar[str] = "delta-rs"
+    packages: ClassVar[Mapping[str, str]] = {"deltalake": "deltalake"}
     libraries: ClassVar[tuple[str, ...]] = ("deltalake",)
     notes: tuple[str, ...] = (
         NO_SERVICE,
@@ -224,10 +225,6 @@ class DeltaRs(DeltaTable):
         if not left and NO_FILES not in plan:
             raise SystemFailure(f"{self.name}: the plan of '{query}' tells of no files: {plan}")
         return PruningResult(engine.execute(query).read_all().num_rows, sum(left))
-
-    @classmethod
-    def versions(cls) -> Mapping[str, str]:
-        return {"deltalake": delta_client.installed_version()}
 
     def close(self) -> None:
         self._writer = None

@@ -13,7 +13,7 @@ from tidemark.systems.base import Options, Variant
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.delta.table import NO_SERVICE, DeltaRsOptions
 from tidemark.systems.sinks.spark import ALIGNED, Sink, SparkSink
-from tidemark.systems.spark_sql.base import MERGE_ON_READ, ModeOptions, SparkSqlTable
+from tidemark.systems.spark_sql.base import MERGE_ON_READ, ModeOptions, SqlEngineTable
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class SparkDeltaSink(SparkSink):
         return Sink("delta", options={"path": str(table.place)})
 
 
-class DeltaOnSpark(SparkSqlTable):
+class DeltaOnSpark(SqlEngineTable):
     name: ClassVar[str] = "delta-on-spark"
     title: ClassVar[str] = "Delta (Spark)"
     format: ClassVar[str] = "Delta Lake"

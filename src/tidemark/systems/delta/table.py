@@ -6,17 +6,15 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote
 
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
-from tidemark.systems import releases
-from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite
+from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite, option
 from tidemark.systems.delta import unity
-from tidemark.systems.disk import read_ids
+from tidemark.systems.disk import and_pyarrow, read_ids
 from tidemark.systems.full_durability import DurabilityOptions, write_through
 from tidemark.systems.object_store import (
     LOCAL,
@@ -29,40 +27,26 @@ from tidemark.systems.object_store import (
     path_of,
     promise,
 )
-from tidemark.systems.releases import Release
+from tidemark.systems.releases import Client, Release
 from tidemark.systems.tables import Committed
-from tidemark.systems.writers import of_retries
+from tidemark.systems.writers import commit_retries_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from deltalake import DeltaTable as Table
 
 
-CLIENT = "delta-rs"
-
-# Oldest first.
-RELEASES = (Release((1, 6, 6)),)
-
-
-def installed_version() -> str:
-    return version("deltalake")
+DELTA_RS = Client("delta-rs", "deltalake", (Release((1, 6, 6)),))
 
 
 def reader_name() -> str:
     """Return the name of the oracle's reader that uses delta-rs."""
-    import pyarrow as pa
-
-    return f"{CLIENT} {installed_version()} (the log) and PyArrow {pa.__version__} (the Parquet files)"
+    return and_pyarrow(f"{DELTA_RS.name} {DELTA_RS.installed()} (the log)")
 
 
 def address_for_duckdb(location: str) -> str:
     """Return a table's address for DuckDB's extension, which parses a % in a plain path as a printf conversion."""
     return Path(location).as_uri() if location.startswith("/") else location
-
-
-def remark() -> str | None:
-    """Return a note on the installed delta-rs if it is not a known release; otherwise None."""
-    return releases.remark(CLIENT, RELEASES, installed_version())
 
 
 CHECKPOINT_INTERVAL = "delta.checkpointInterval"
@@ -76,33 +60,27 @@ REGISTERED = "registered in, not committed through, Unity Catalog"
 
 @dataclass(frozen=True, slots=True)
 class DeltaOptions(DurabilityOptions):
-    checkpoint_interval: int = field(
-        default=10,
-        metadata={
-            "help": "Commits from one checkpoint of the log to the next. 10 is the format's default and the thesis's; "
-            "delta-rs left alone takes 100.",
-            "minimum": 1,
-            "examples": (3,),
-        },
+    checkpoint_interval: int = option(
+        10,
+        "Commits from one checkpoint of the log to the next. 10 is the format's default and the thesis's; "
+        "delta-rs left alone takes 100.",
+        minimum=1,
+        examples=(3,),
     )
-    catalog: str = field(
-        default="none",
-        metadata={
-            "help": "unity: register the table in a running Unity Catalog, and write to the location that it names.",
-            "choices": ("none", "unity"),
-        },
+    catalog: str = option(
+        "none",
+        "unity: register the table in a running Unity Catalog, and write to the location that it names.",
+        choices=("none", "unity"),
     )
-    unity_address: str | None = field(
-        default=None, metadata={"help": "Of the Unity Catalog server, for example http://127.0.0.1:8080."}
-    )
-    unity_schema: str = field(default="unity.default", metadata={"help": "Its catalog and schema, with a dot."})
+    unity_address: str | None = option(None, "Of the Unity Catalog server, for example http://127.0.0.1:8080.")
+    unity_schema: str = option("unity.default", "Its catalog and schema, with a dot.")
 
 
 @dataclass(frozen=True, slots=True)
 class DeltaRsOptions(DeltaOptions):
     storage: str = field(default=LOCAL, metadata=STORAGE)
     rtt_ms: int | None = field(default=None, metadata=RTT)
-    commit_retries: int | None = field(default=None, metadata=of_retries("max_commit_retries", "delta-rs: 15"))
+    commit_retries: int | None = commit_retries_option("max_commit_retries", "delta-rs: 15")
 
 
 class DeltaTable(Stored):
@@ -118,7 +96,7 @@ class DeltaTable(Stored):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        self.say(remark())
+        self.say(DELTA_RS.remark())
         self._location = str(context.directory / "table")
         if is_in_bucket(options):
             self.durability = promise("Data and log are in an S3 server, which refuses a commit that is not the first.")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from tidemark.errors import SystemFailure
-from tidemark.services.http import open_url
+from tidemark.services.http import fetch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,8 +86,7 @@ def _call(url: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         headers["Authorization"] = f"Bearer {token}"
     data = None if body is None else json.dumps(body).encode()
     try:
-        with open_url(urllib.request.Request(url, data, headers), 30) as answer:
-            found = json.load(answer)
+        found = json.loads(fetch(urllib.request.Request(url, data, headers), 30))
     except (OSError, ValueError) as error:
         raise SystemFailure(f"Unity Catalog refused {url}: {error}. Check unity_address and unity_schema.") from error
     return dict(found)

@@ -1,22 +1,17 @@
-"""Reader of a DuckLake table's contents, by SQL on its catalog's tables and from its files, without DuckDB.
+"""Reader of a DuckLake table's contents, by SQL on its catalog's tables and from its files, without DuckLake.
 
 The tables are those of DuckLake's specification; all that is used here is the same in its releases 0.3 and 1.0.
 """
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
-
-import psycopg
-from psycopg import sql
 
 from tidemark.errors import SystemFailure
 from tidemark.systems.catalogs.databases import Ask
 from tidemark.systems.disk import read_ids
-from tidemark.systems.duckdb_client import literal
+from tidemark.systems.duckdb_client import identifier, literal
 from tidemark.systems.object_store import path_of
 from tidemark.systems.tables import Committed
 
@@ -24,8 +19,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow.fs import FileSystem
 
-
-type Catalog = psycopg.Connection[tuple[Any, ...]]
 
 DATA_FILES = """
     SELECT file.path, file.path_is_relative, "table".path, "table".path_is_relative, schema.path,
@@ -46,66 +39,53 @@ INLINED = """
 """
 
 
-def reader_name() -> str:
-    """Return the name of the oracle's reader that uses this module."""
-    import pyarrow as pa
-
-    return f"psycopg {psycopg.__version__} (the catalog's tables) and PyArrow {pa.__version__} (the Parquet files)"
+REFUSED = "SELECT xact_rollback FROM pg_stat_database WHERE datname = current_database()"
 
 
-def commits(catalog: Catalog) -> int:
+def commits(ask: Ask) -> int:
     """Return the number of snapshots in the catalog, including those for creation and options."""
-    ((count,),) = catalog.execute("SELECT count(*) FROM ducklake_snapshot").fetchall()
-    return int(count)
+    return _number(ask, "SELECT count(*) FROM ducklake_snapshot")
 
 
-def history(catalog: Catalog, table: str) -> list[Committed]:
-    """Return the snapshots that added rows to `table`, in files or inlined, in order."""
-    counted: dict[int, int] = dict(catalog.execute(sql.SQL(ADDED).format(sql.Literal(table))).fetchall())
-    for (inlined,) in catalog.execute(sql.SQL(INLINED).format(sql.Literal(table))).fetchall():
-        rows = sql.SQL("SELECT begin_snapshot, count(*) FROM {} GROUP BY 1").format(sql.Identifier(inlined))
-        for snapshot, count in catalog.execute(rows).fetchall():
+def history(ask: Ask, table: str) -> list[Committed]:
+    """Return the snapshots that added rows to `table`, in files or inlined, in order; of a catalog in PostgreSQL."""
+    counted: dict[int, int] = dict(ask(ADDED.format(literal(table))))
+    for (inlined,) in ask(INLINED.format(literal(table))):
+        for snapshot, count in ask(f"SELECT begin_snapshot, count(*) FROM {identifier(inlined)} GROUP BY 1"):
             counted[snapshot] = counted.get(snapshot, 0) + count
-    times = catalog.execute("SELECT snapshot_id, extract(epoch FROM snapshot_time) * 1000 FROM ducklake_snapshot")
-    made: dict[int, float] = dict(times.fetchall())
+    made: dict[int, float] = dict(
+        ask("SELECT snapshot_id, extract(epoch FROM snapshot_time) * 1000 FROM ducklake_snapshot")
+    )
     return [Committed(float(made[number]), int(counted[number])) for number in sorted(counted) if number in made]
 
 
-def refused(catalog: Catalog) -> int:
+def refused(ask: Ask) -> int:
     """Return how many transactions PostgreSQL rolled back in the catalog's database: commits that lost to others.
 
     A single writer has none. PostgreSQL counts those of a session once it has ended.
     """
-    query = "SELECT xact_rollback FROM pg_stat_database WHERE datname = current_database()"
-    ((count,),) = catalog.execute(query).fetchall()
-    return int(count)
+    return _number(ask, REFUSED)
 
 
-def ids(catalog: Catalog, table: str, file_system: FileSystem | None = None) -> pa.ChunkedArray:
-    """Return the ids of a table by `ids_by`, for a catalog in PostgreSQL."""
-
-    def ask(query: str) -> Sequence[tuple[Any, ...]]:
-        return catalog.execute(query.encode()).fetchall()
-
-    return ids_by(ask, table, lambda name: _inlined_ids(catalog, name), file_system)
+def _number(ask: Ask, query: str) -> int:
+    ((number,),) = ask(query)
+    return int(number)
 
 
-def ids_by(
-    ask: Ask, table: str, inlined_ids: Callable[[str], pa.ChunkedArray], file_system: FileSystem | None = None
-) -> pa.ChunkedArray:
+def ids(ask: Ask, table: str, file_system: FileSystem | None = None) -> pa.ChunkedArray:
     """Return the `id` column (int64) of `table`'s current rows, in files (of `file_system`) and inlined, in any order.
 
-    `inlined_ids` returns those of the current rows in the catalog's table of that name. Raise SystemFailure if rows
-    were deleted: Tidemark never deletes any, and this reader does not apply deletes.
+    Raise SystemFailure if rows were deleted: Tidemark never deletes any, and this reader does not apply deletes.
     """
     import pyarrow as pa
 
-    ((deleted,),) = ask("SELECT count(*) FROM ducklake_delete_file WHERE end_snapshot IS NULL")
+    deleted = _number(ask, "SELECT count(*) FROM ducklake_delete_file WHERE end_snapshot IS NULL")
     if deleted:
         raise SystemFailure(f"DuckLake: {deleted} files of deleted rows are in the catalog, where rows are only added.")
     chunks = read_ids((_path(row) for row in ask(DATA_FILES.format(literal(table)))), file_system).chunks
     for (inlined,) in ask(INLINED.format(literal(table))):
-        chunks += inlined_ids(inlined).chunks
+        rows = ask(f"SELECT id FROM {identifier(inlined)} WHERE end_snapshot IS NULL")
+        chunks.append(pa.array([number for (number,) in rows], pa.int64()))
     return pa.chunked_array(chunks, pa.int64())
 
 
@@ -118,19 +98,3 @@ def _path(row: tuple[Any, ...]) -> PurePath:
             break
         path = f"{folder.rstrip('/')}/{path}"
     return path_of(path)
-
-
-def _inlined_ids(catalog: Catalog, name: str) -> pa.ChunkedArray:
-    import pyarrow as pa
-    import pyarrow.csv
-
-    rows = sql.SQL("COPY (SELECT id FROM {} WHERE end_snapshot IS NULL) TO STDOUT").format(sql.Identifier(name))
-    with catalog.cursor() as cursor, cursor.copy(rows) as copy:
-        text = b"".join(copy)
-    if not text:
-        return pa.chunked_array([], pa.int64())
-    return pa.csv.read_csv(
-        io.BytesIO(text),
-        pa.csv.ReadOptions(column_names=["id"]),
-        convert_options=pa.csv.ConvertOptions(column_types={"id": pa.int64()}, null_values=["\\N"]),
-    ).column(0)

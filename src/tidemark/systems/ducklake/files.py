@@ -5,21 +5,16 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from tidemark.systems.base import Capability, Context, Durability, Options, PerWrite
-from tidemark.systems.catalogs.databases import open_sqlite, sqlite_settings
+from tidemark.systems.base import Capability, Context, Durability, PerWrite
+from tidemark.systems.catalogs.databases import Ask, open_sqlite, sqlite_settings
 from tidemark.systems.disk import count_and_bytes
-from tidemark.systems.duckdb_client import DuckDBReadClient, open_reader, reader_name, release
-from tidemark.systems.ducklake import catalog
-from tidemark.systems.ducklake.table import TABLE_NAME, DuckLakeTable, Inlining, RetryingOptions
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
+from tidemark.systems.duckdb_client import DUCKDB, DuckDBReadClient, open_reader, reader_name
+from tidemark.systems.ducklake.table import DuckLakeTable, Inlining, SharedCatalog
 
 CATALOG_FILE = "catalog.ducklake"  # its WAL lies next to it, with this name as prefix
 FILE_DURABILITY = Durability(
@@ -28,12 +23,16 @@ FILE_DURABILITY = Durability(
 )
 
 
-class CatalogInFile(DuckLakeTable):
+class DuckLakeInlined(Inlining):
     """DuckLake with its catalog in a DuckDB file, which only one DuckDB at a time can open."""
 
+    name: ClassVar[str] = "ducklake-inlined"
+    title: ClassVar[str] = "DuckLake + inlining"
+    in_thesis: ClassVar[bool] = True
     catalog: str = "DuckDB file"
     extensions: tuple[str, ...] = ("ducklake",)
     durability: Durability = FILE_DURABILITY
+    full_syncs_per_write: ClassVar[PerWrite] = FILE_DURABILITY.client_syncs_per_write  # there are no other files
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
@@ -74,13 +73,6 @@ class CatalogInFile(DuckLakeTable):
             shutil.rmtree(beside)
 
 
-class DuckLakeInlined(Inlining, CatalogInFile):
-    full_syncs_per_write: ClassVar[PerWrite] = FILE_DURABILITY.client_syncs_per_write  # there are no other files
-    name: ClassVar[str] = "ducklake-inlined"
-    title: ClassVar[str] = "DuckLake + inlining"
-    in_thesis: ClassVar[bool] = True
-
-
 FILE = "catalog.sqlite"  # its rollback journal lies next to it, with this name as prefix
 LOSES_NAN = "DuckLake 0.3 makes null of NaN in rows that it inlines into SQLite"
 LOCKED = "database is locked"  # for a transaction that was rolled back, or that SQLite never committed
@@ -92,7 +84,7 @@ CLINGS = (
 SYNCS = PerWrite(4, 4)
 
 
-class DuckLakeSqlite(DuckLakeTable):
+class DuckLakeSqlite(SharedCatalog):
     name: ClassVar[str] = "ducklake-sqlite"
     title: ClassVar[str] = "DuckLake (SQLite)"
     catalog: str = "SQLite file"
@@ -100,13 +92,7 @@ class DuckLakeSqlite(DuckLakeTable):
     conflicts: ClassVar[tuple[str, ...]] = (*DuckLakeTable.conflicts, LOCKED)
     opens_within_s: ClassVar[float] = 10.0
     extensions: tuple[str, ...] = ("ducklake", "sqlite_scanner")
-    Options: ClassVar[type[Options]] = RetryingOptions
-    capabilities: frozenset[Capability] = DuckLakeTable.capabilities | {
-        Capability.COMMIT_RETRY,
-        Capability.WRITERS,
-        Capability.MAINTENANCE,
-        Capability.BUNDLES,
-    }
+    capabilities: frozenset[Capability] = SharedCatalog.capabilities | {Capability.MAINTENANCE, Capability.BUNDLES}
     durability: Durability = Durability(
         "SQLite flushes its rollback journal and its file before it acknowledges the commit; the client leaves the "
         "Parquet file to the page cache.",
@@ -116,7 +102,7 @@ class DuckLakeSqlite(DuckLakeTable):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        self.say(LOSES_NAN if self._row_limit and not release().ducklake_inlines_nan else None)
+        self.say(LOSES_NAN if self._row_limit and not DUCKDB.release().ducklake_inlines_nan else None)
 
     @property
     def _path(self) -> Path:
@@ -126,35 +112,16 @@ class DuckLakeSqlite(DuckLakeTable):
     def _catalog_address(self) -> str:
         return f"sqlite:{self._path}"
 
-    def _attachments(self) -> tuple[str, ...]:
-        return (*super()._attachments(), *self.options.statements)
-
     def _catalog_bytes(self) -> int:
         _, size = count_and_bytes(self.context.directory.glob(f"{FILE}*"))
         return size
 
     @property
-    def reader(self) -> str:
-        import pyarrow as pa
+    def _asks_by(self) -> str:
+        return f"SQLite {sqlite3.sqlite_version} (the catalog's tables)"
 
-        return (
-            f"SQLite {sqlite3.sqlite_version} (the catalog's tables) and PyArrow {pa.__version__} (the Parquet files)"
-        )
-
-    def ids(self) -> pa.ChunkedArray:
-        import pyarrow as pa
-
-        with open_sqlite(self._path) as ask:
-
-            def inlined(name: str) -> pa.ChunkedArray:
-                found = ask(f'SELECT id FROM "{name}" WHERE end_snapshot IS NULL')
-                return pa.chunked_array([pa.array([number for (number,) in found], pa.int64())])
-
-            return catalog.ids_by(ask, TABLE_NAME, inlined)
-
-    def commits(self) -> int:
-        with open_sqlite(self._path) as ask:
-            return int(ask("SELECT count(*) FROM ducklake_snapshot")[0][0])
+    def _open_query(self) -> AbstractContextManager[Ask]:
+        return open_sqlite(self._path)
 
     def settings(self) -> Mapping[str, str]:
         return {

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+import psycopg
 from psycopg.conninfo import make_conninfo
 
 from tidemark.services.base import Service
 from tidemark.services.postgres import Postgres
 from tidemark.systems.base import NONE_PER_WRITE, USERS_OWN, Capability, Context, Durability, Options, PerWrite
-from tidemark.systems.duckdb_client import release
-from tidemark.systems.ducklake import catalog as ducklake_catalog
-from tidemark.systems.ducklake.table import TABLE_NAME, DuckLakePostgresOptions, DuckLakeTable, Inlining
+from tidemark.systems.catalogs.databases import Ask, open_postgres
+from tidemark.systems.duckdb_client import DUCKDB
+from tidemark.systems.ducklake import catalog
+from tidemark.systems.ducklake.table import TABLE_NAME, DuckLakePostgresOptions, Inlining, SharedCatalog
 from tidemark.systems.object_store import promise
 from tidemark.systems.postgres_catalog import POSTGRES_COMMIT, promised, shown, without_password
 from tidemark.systems.tables import Committed
@@ -30,17 +33,12 @@ POSTGRES_DURABILITY = Durability(
 )
 
 
-class CatalogInPostgres(DuckLakeTable):
+class CatalogInPostgres(SharedCatalog):
     """DuckLake with its own catalog database in PostgreSQL; its password never appears in SQL."""
 
     catalog: str = "PostgreSQL"
     # A catalog in a file is open to one process at a time, so that commits cannot conflict there.
-    capabilities: frozenset[Capability] = DuckLakeTable.capabilities | {
-        Capability.COMMIT_RETRY,
-        Capability.WRITERS,
-        Capability.MAINTENANCE,
-        Capability.HISTORY,
-    }
+    capabilities: frozenset[Capability] = SharedCatalog.capabilities | {Capability.MAINTENANCE, Capability.HISTORY}
     needs: ClassVar[tuple[type[Service], ...]] = (Postgres,)
     Options: ClassVar[type[Options]] = DuckLakePostgresOptions
     extensions: tuple[str, ...] = ("ducklake", "postgres_scanner")
@@ -49,7 +47,7 @@ class CatalogInPostgres(DuckLakeTable):
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         self.withdraw(REFUSES_INFINITY)
-        if self._row_limit and not release().ducklake_inlines_infinity:
+        if self._row_limit and not DUCKDB.release().ducklake_inlines_infinity:
             self.capabilities -= {Capability.INFINITY}
             self.say(REFUSES_INFINITY)
         else:
@@ -71,31 +69,22 @@ class CatalogInPostgres(DuckLakeTable):
         super().create(schema)
 
     @property
-    def reader(self) -> str:
-        return ducklake_catalog.reader_name()
+    def _asks_by(self) -> str:
+        return f"psycopg {psycopg.__version__} (the catalog's tables)"
 
-    def ids(self) -> pa.ChunkedArray:
-        with self._postgres.connect(self._database) as catalog:
-            return ducklake_catalog.ids(catalog, TABLE_NAME, self.folder and self.folder.file_system())
-
-    def commits(self) -> int:
-        with self._postgres.connect(self._database) as catalog:
-            return ducklake_catalog.commits(catalog)
+    def _open_query(self) -> AbstractContextManager[Ask]:
+        return open_postgres(self._postgres, self._database)
 
     def visible_rows(self) -> int:
-        with self._postgres.connect(self._database) as catalog:
-            return sum(each.rows for each in ducklake_catalog.history(catalog, TABLE_NAME))
+        return sum(each.rows for each in self.history())
 
     def history(self) -> Sequence[Committed]:
-        with self._postgres.connect(self._database) as catalog:
-            return ducklake_catalog.history(catalog, TABLE_NAME)
-
-    def _attachments(self) -> tuple[str, ...]:
-        return (*super()._attachments(), *self.options.statements)
+        with self._open_query() as ask:
+            return catalog.history(ask, TABLE_NAME)
 
     def refused(self) -> int:
-        with self._postgres.connect(self._database) as catalog:
-            return ducklake_catalog.refused(catalog)
+        with self._open_query() as ask:
+            return catalog.refused(ask)
 
     @property
     def _catalog_address(self) -> str:
@@ -126,4 +115,4 @@ class DuckLakeInlinedPostgres(Inlining, CatalogInPostgres):
 
     @classmethod
     def of_release(cls) -> frozenset[Capability]:
-        return frozenset({Capability.INFINITY} if release().ducklake_inlines_infinity else ())
+        return frozenset({Capability.INFINITY} if DUCKDB.release().ducklake_inlines_infinity else ())

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
 from tidemark.services.base import Service
 from tidemark.services.quack.server import Quack, QuackCatalog
-from tidemark.systems.base import Capability, Durability, Options, PerWrite
+from tidemark.systems.base import Capability, Durability, PerWrite
+from tidemark.systems.catalogs.databases import Ask
 from tidemark.systems.duckdb_client import connect, literal, reader_name
-from tidemark.systems.ducklake import catalog
-from tidemark.systems.ducklake.table import TABLE_NAME, DuckLakeTable, RetryingOptions
-
-if TYPE_CHECKING:
-    import duckdb
-    import pyarrow as pa
-
+from tidemark.systems.ducklake.table import SharedCatalog
 
 PROTOCOL = ("httpfs", "quack")
 COMMIT = PerWrite(6, 6.5)  # more if the WAL is checkpointed into the file
@@ -27,19 +22,14 @@ NOT_ATOMIC = (
 )
 
 
-class DuckLakeQuack(DuckLakeTable):
+class DuckLakeQuack(SharedCatalog):
     name: ClassVar[str] = "ducklake-quack"
     title: ClassVar[str] = "DuckLake (Quack)"
     catalog: str = "DuckDB over Quack"
     notes: tuple[str, ...] = (NOT_ATOMIC,)
     extensions: tuple[str, ...] = ("ducklake", *PROTOCOL)
     needs: ClassVar[tuple[type[Service], ...]] = (Quack,)
-    Options: ClassVar[type[Options]] = RetryingOptions
-    capabilities: frozenset[Capability] = DuckLakeTable.capabilities | {
-        Capability.COMMIT_RETRY,
-        Capability.WRITERS,
-        Capability.BUNDLES,
-    }
+    capabilities: frozenset[Capability] = SharedCatalog.capabilities | {Capability.BUNDLES}
     durability: Durability = Durability(
         "The server's DuckDB flushes its log at each of the six statements that a commit is; the client leaves the "
         "Parquet file to the page cache.",
@@ -55,36 +45,19 @@ class DuckLakeQuack(DuckLakeTable):
         return self._catalog.address
 
     def _attachments(self) -> tuple[str, ...]:
-        return (self._catalog.secret(), *super()._attachments(), *self.options.statements)
+        return (self._catalog.secret(), *super()._attachments())
 
     def _catalog_bytes(self) -> int:
         return self._catalog.size()
 
     @property
-    def reader(self) -> str:
-        import pyarrow as pa
-
-        return (
-            f"{reader_name('quack')} (the catalog's tables, without DuckLake) and PyArrow {pa.__version__} (the "
-            "Parquet files)"
-        )
+    def _asks_by(self) -> str:
+        return f"{reader_name('quack')} (the catalog's tables, without DuckLake)"
 
     @contextmanager
-    def _open_query(self) -> Iterator[Callable[[str], duckdb.DuckDBPyRelation]]:
-        """Yield a function that has the server answer a query on the catalog's own tables, without DuckLake."""
+    def _open_query(self) -> Iterator[Ask]:
+        """Yield a function that has the server answer a query."""
         with connect(PROTOCOL, self.context.directory) as connection:
             connection.execute(self._catalog.secret())
             address = literal(self._catalog.address)
-            yield lambda query: connection.sql(f"FROM quack_query({address}, {literal(query)})")
-
-    def ids(self) -> pa.ChunkedArray:
-        with self._open_query() as ask:
-
-            def inlined(name: str) -> pa.ChunkedArray:
-                return ask(f'SELECT id FROM "{name}" WHERE end_snapshot IS NULL').to_arrow_table().column(0)
-
-            return catalog.ids_by(lambda query: ask(query).fetchall(), TABLE_NAME, inlined)
-
-    def commits(self) -> int:
-        with self._open_query() as ask:
-            return int(ask("SELECT count(*) FROM ducklake_snapshot").fetchall()[0][0])
+            yield lambda query: connection.sql(f"FROM quack_query({address}, {literal(query)})").fetchall()

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
-from tidemark.systems.base import FULL, TABLE, Capability, Context, Options, PerWrite
-from tidemark.systems.duckdb_client import DuckDBSystem, identifier, literal, release
-from tidemark.systems.duckdb_writer import DuckDBClientFactory
+from tidemark.systems.base import FULL, TABLE, Capability, Context, Options, PerWrite, option
+from tidemark.systems.catalogs.databases import Ask
+from tidemark.systems.disk import and_pyarrow
+from tidemark.systems.duckdb_client import DUCKDB, identifier, literal
+from tidemark.systems.duckdb_table import DuckDBClientFactory, DuckDBSystem
+from tidemark.systems.ducklake import catalog
 from tidemark.systems.full_durability import DurabilityOptions
 from tidemark.systems.object_store import (
     HTTPFS,
@@ -25,7 +29,7 @@ from tidemark.systems.object_store import (
     is_in_bucket,
     path_of,
 )
-from tidemark.systems.writers import ClientFactory, of_retries
+from tidemark.systems.writers import commit_retries_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,29 +37,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DuckLakeOptions(DurabilityOptions):
-    inline_rows: int | None = field(
-        default=None,
-        metadata={
-            "help": "Writes of up to this many rows stay in the catalog until they are flushed "
-            "(DATA_INLINING_ROW_LIMIT). Left out: no write, or each one if the system is named inlined. DuckLake "
-            "1.0 left alone: 10.",
-            "minimum": 0,
-            "examples": (10,),
-        },
+    inline_rows: int | None = option(
+        None,
+        "Writes of up to this many rows stay in the catalog until they are flushed "
+        "(DATA_INLINING_ROW_LIMIT). Left out: no write, or each one if the system is named inlined. DuckLake "
+        "1.0 left alone: 10.",
+        minimum=0,
+        examples=(10,),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class RetryingOptions(DuckLakeOptions):
-    commit_retries: int | None = field(default=None, metadata=of_retries("ducklake_max_retry_count", "DuckLake: 10"))
-    retry_wait_ms: int | None = field(
-        default=None,
-        metadata={
-            "help": "Wait before the first of these, which grows by half with each (ducklake_retry_wait_ms); DuckLake: "
-            "100.",
-            "minimum": 1,
-            "examples": (5,),
-        },
+    commit_retries: int | None = commit_retries_option("ducklake_max_retry_count", "DuckLake: 10")
+    retry_wait_ms: int | None = option(
+        None,
+        "Wait before the first of these, which grows by half with each (ducklake_retry_wait_ms); DuckLake: 100.",
+        minimum=1,
+        examples=(5,),
     )
 
     @property
@@ -100,7 +99,7 @@ class DuckLakeTable(Stored, DuckDBSystem):
     table = f"{LAKE}.{TABLE_NAME}"
     capabilities: frozenset[Capability] = TABLE | {Capability.MERGE, Capability.THREADS, Capability.ASKED}
     Options: ClassVar[type[Options]] = DuckLakeOptions
-    conflicts: ClassVar[tuple[str, ...]] = (GAVE_UP_COMMIT,)  # in a client's message for a refused commit
+    conflicts: ClassVar[tuple[str, ...]] = (GAVE_UP_COMMIT,)
     opens_within_s: ClassVar[float] = 0.0  # how long another process retries to open it while its catalog is locked
     inlines_all: ClassVar[bool] = False  # without the option `inline_rows`
 
@@ -110,7 +109,7 @@ class DuckLakeTable(Stored, DuckDBSystem):
         self.capabilities -= INLINES
         if self._row_limit:
             self.capabilities |= INLINES
-            self.say(None if release().ducklake_keeps_negative_zero else LOSES_SIGN)
+            self.say(None if DUCKDB.release().ducklake_keeps_negative_zero else LOSES_SIGN)
         if is_in_bucket(options):
             self.extensions = (*self.extensions, HTTPFS)
             self.say(NOTE)
@@ -175,18 +174,12 @@ class DuckLakeTable(Stored, DuckDBSystem):
     def merge(self) -> None:
         self._call(*MERGING.values())
 
-    def client_factory(self) -> ClientFactory:
-        given = self.context
-        return DuckDBClientFactory(
-            self.extensions,
-            given.directory,
-            given.threads,
-            self._attachments(),
-            self.table,
-            self.conflicts,
+    def client_factory(self) -> DuckDBClientFactory:
+        return replace(
+            super().client_factory(),
             files=self._data,
             adding=ADDING,
-            codec=given.codec,
+            codec=self.context.codec,
             maintenance=tuple((FLUSHING if self._row_limit else MERGING).items()),
             patience_s=self.opens_within_s,
             marking=MARKING,
@@ -227,6 +220,37 @@ class DuckLakeTable(Stored, DuckDBSystem):
 
     def _count(self, source: str) -> int:
         return int(self._writer.execute(f"SELECT count(*) FROM {source}").fetchall()[0][0])
+
+
+class SharedCatalog(DuckLakeTable):
+    """DuckLake with a catalog that several processes can use at once, and whose tables are read by SQL."""
+
+    Options: ClassVar[type[Options]] = RetryingOptions
+    capabilities: frozenset[Capability] = DuckLakeTable.capabilities | {Capability.COMMIT_RETRY, Capability.WRITERS}
+
+    @abstractmethod
+    def _open_query(self) -> AbstractContextManager[Ask]:
+        """Return a context manager for SQL queries on the catalog's own tables, without DuckLake."""
+
+    @property
+    @abstractmethod
+    def _asks_by(self) -> str:
+        """Name and version of what answers these queries."""
+
+    @property
+    def reader(self) -> str:
+        return and_pyarrow(self._asks_by)
+
+    def ids(self) -> pa.ChunkedArray:
+        with self._open_query() as ask:
+            return catalog.ids(ask, TABLE_NAME, self.folder and self.folder.file_system())
+
+    def commits(self) -> int:
+        with self._open_query() as ask:
+            return catalog.commits(ask)
+
+    def _attachments(self) -> tuple[str, ...]:
+        return (*super()._attachments(), *self.options.statements)
 
 
 class Inlining(DuckLakeTable):

@@ -78,7 +78,7 @@ class BulkHudi(ThroughSpark, ParquetOnHdfs):
 
     @property
     def reader(self) -> str:
-        return f"DuckDB {duckdb_client.installed_version()}, {FETCHED}, which names and timeline tell"
+        return f"DuckDB {duckdb_client.DUCKDB.installed()}, {FETCHED}, which names and timeline tell"
 
     def parquet(self, place: Path) -> Sequence[Path]:
         completed = {instant for path in (place / TIMELINE).glob("*") if (instant := begun(path.name))}

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.runs.manifest import TypeMapping
 from tidemark.services.base import Service
 from tidemark.services.spark.formats import SparkHudi as Engine
 from tidemark.services.spark.formats import SparkHudiSql
-from tidemark.systems.base import Options, Variant
+from tidemark.systems.base import Options, Variant, option
 from tidemark.systems.hudi.table import NAME, HudiTable
 from tidemark.systems.sinks.base import TIME
 from tidemark.systems.sinks.spark import ALIGNED, Sink, SparkSink
-from tidemark.systems.spark_sql.base import MERGE_ON_READ, ModeOptions, SparkSqlTable
+from tidemark.systems.spark_sql.base import MERGE_ON_READ, ModeOptions, SqlEngineTable
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
@@ -27,13 +27,11 @@ UPSERT, INSERT = "upsert", "insert"
 
 @dataclass(frozen=True, slots=True)
 class HudiSinkOptions(Options):
-    operation: str = field(
-        default=UPSERT,
-        metadata={
-            "help": "What a batch does (hoodie.datasource.write.operation). upsert, as shipped, looks each key up and "
-            "writes a row of a known one again; insert does not look.",
-            "choices": (UPSERT, INSERT),
-        },
+    operation: str = option(
+        UPSERT,
+        "What a batch does (hoodie.datasource.write.operation). upsert, as shipped, looks each key up and "
+        "writes a row of a known one again; insert does not look.",
+        choices=(UPSERT, INSERT),
     )
 
 
@@ -81,7 +79,7 @@ class SparkHudi(SparkSink):
         }
 
 
-class HudiOnSpark(SparkSqlTable):
+class HudiOnSpark(SqlEngineTable):
     name: ClassVar[str] = "hudi-on-spark"
     title: ClassVar[str] = "Hudi (Spark)"
     format: ClassVar[str] = "Hudi"

@@ -10,7 +10,7 @@ from tidemark.services.iceberg.rest import IcebergRest, IcebergRestNio
 from tidemark.services.polaris.server import Polaris
 from tidemark.services.postgres import Postgres
 from tidemark.systems.base import NONE_PER_WRITE, USERS_OWN, Durability, PerWrite
-from tidemark.systems.duckdb_client import literal, release
+from tidemark.systems.duckdb_client import DUCKDB, literal
 from tidemark.systems.object_store import LOCAL, NOTE, S3, Folder, promise
 from tidemark.systems.postgres_catalog import POSTGRES_COMMIT
 
@@ -100,7 +100,7 @@ EXTENSIONS = ("avro", "httpfs", "iceberg")
 
 def refuses(uri: str) -> bool:
     """Return True if the installed DuckDB would request another address: 1.4.4 converts `uri` to lower case."""
-    return uri != uri.lower() and not release().iceberg_keeps_case_of_endpoint
+    return uri != uri.lower() and not DUCKDB.release().iceberg_keeps_case_of_endpoint
 
 
 def attachments(catalog: RestCatalog, folder: Folder | None = None) -> tuple[str, ...]:

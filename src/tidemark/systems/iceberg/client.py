@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, cast
 
 from tidemark.systems import releases
@@ -13,8 +12,6 @@ from tidemark.systems import releases
 if TYPE_CHECKING:
     from pyiceberg.catalog.rest import RestCatalog
     from pyiceberg.table import Table
-
-CLIENT = "PyIceberg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +30,7 @@ RELEASES = (
 )
 
 
-def installed_version() -> str:
-    return version("pyiceberg")
-
-
-def release() -> Release:
-    """Return the rules for the installed PyIceberg."""
-    return releases.nearest(CLIENT, RELEASES, installed_version())
+PYICEBERG = releases.Client("PyIceberg", "pyiceberg", RELEASES)
 
 
 def catalog(access: Mapping[str, str]) -> RestCatalog:
@@ -64,16 +55,11 @@ def before_commits(table: Table, do: Callable[[], None]) -> None:
 def expire_snapshots(table: Table) -> None:
     """Expire all snapshots but the current one, in one commit. The files that only they need are not removed."""
     expiry = table.maintenance.expire_snapshots()
-    if release().shares_expiring_snapshots:
+    if PYICEBERG.release().shares_expiring_snapshots:
         expiry._snapshot_ids_to_expire = set()
     expiry.older_than(datetime.now(UTC)).commit()
 
 
 def reader_name() -> str:
     """Return the name of the oracle's reader that uses PyIceberg."""
-    return f"{CLIENT} {installed_version()}"
-
-
-def remark() -> str | None:
-    """Return a note on the installed PyIceberg if it is not a known release; otherwise None."""
-    return releases.remark(CLIENT, RELEASES, installed_version())
+    return f"{PYICEBERG.name} {PYICEBERG.installed()}"

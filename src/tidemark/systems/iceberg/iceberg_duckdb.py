@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.errors import SystemFailure
 from tidemark.systems import base
-from tidemark.systems.base import Capability, Context, Options
-from tidemark.systems.duckdb_client import DuckDBSystem, literal, release
-from tidemark.systems.duckdb_writer import DuckDBClientFactory
+from tidemark.systems.base import Capability, Context, Options, option
+from tidemark.systems.duckdb_client import DUCKDB, literal
+from tidemark.systems.duckdb_table import DuckDBSystem
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.catalog import EXTENSIONS, attachments, refuses
 from tidemark.systems.iceberg.catalog import SQL_CATALOG as CATALOG
 from tidemark.systems.iceberg.table import TABLE, IcebergOptions, IcebergTable
-from tidemark.systems.writers import ClientFactory
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 CLIENT_SETTING = "httpfs_client_implementation"
-CONFLICT = "Conflict_409"  # in DuckDB's message for a commit that the catalog refused
 SLOW_HTTP = "DuckDB 1.4.4's default HTTP client adds some 40 ms to a commit; http_client: curl does not"
 
 
 @dataclass(frozen=True, slots=True)
 class IcebergDuckDBOptions(IcebergOptions):
-    http_client: str = field(
-        default="default",
-        metadata={
-            "help": "DuckDB's HTTP client. The default one of 1.4.4 adds some 40 ms to each commit against a catalog "
-            "on this machine; curl does not.",
-            "choices": ("default", "curl"),
-        },
+    http_client: str = option(
+        "default",
+        "DuckDB's HTTP client. The default one of 1.4.4 adds some 40 ms to each commit against a catalog "
+        "on this machine; curl does not.",
+        choices=("default", "curl"),
     )
 
 
@@ -45,6 +41,7 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
         SLOW_HTTP,
     )
     extensions: tuple[str, ...] = EXTENSIONS
+    conflicts: ClassVar[tuple[str, ...]] = ("Conflict_409",)
     capabilities: frozenset[Capability] = base.TABLE | {
         Capability.THREADS,
         Capability.PLANS,
@@ -57,7 +54,7 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        if not release().http_client_is_slow:
+        if not DUCKDB.release().http_client_is_slow:
             self.withdraw(SLOW_HTTP)
         self.table = f"{CATALOG}.{self._namespace}.{TABLE}"
 
@@ -75,12 +72,6 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
                 "change to small ones. Give the catalog an address without, or use a later DuckDB."
             )
         return (f"SET {CLIENT_SETTING} = {literal(self.options.http_client)}", *attachments(self._rest, self.folder))
-
-    def client_factory(self) -> ClientFactory:
-        given = self.context
-        return DuckDBClientFactory(
-            self.extensions, given.directory, given.threads, self._attachments(), self.table, (CONFLICT,)
-        )
 
     @property
     def reader(self) -> str:

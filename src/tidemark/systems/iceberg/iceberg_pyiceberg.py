@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from tidemark.systems import duckdb_client
-from tidemark.systems.base import TABLE, Capability, Context, Options, PerWrite
+from tidemark.systems.base import TABLE, Capability, Context, Options, PerWrite, option
 from tidemark.systems.duckdb_client import DuckDBReadClient
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.catalog import EXTENSIONS, attachments, refuses
@@ -16,7 +16,7 @@ from tidemark.systems.iceberg.catalog import SQL_CATALOG as CATALOG
 from tidemark.systems.iceberg.table import TABLE as TABLE_NAME
 from tidemark.systems.iceberg.table import IcebergOptions, IcebergTable, set_workers, workers
 from tidemark.systems.read_api import Filter, PruningResult
-from tidemark.systems.writers import ClientFactory, CommitStatus, IdempotencyKey, TableWriter, of_retries
+from tidemark.systems.writers import ClientFactory, CommitStatus, IdempotencyKey, TableWriter, commit_retries_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,41 +25,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PyIcebergOptions(IcebergOptions):
-    delete_after_commit: bool = field(
-        default=False,
-        metadata={"help": "Each commit removes the oldest metadata file (write.metadata.delete-after-commit.enabled)."},
+    delete_after_commit: bool = option(
+        False, "Each commit removes the oldest metadata file (write.metadata.delete-after-commit.enabled)."
     )
-    previous_versions_max: int | None = field(
-        default=None,
-        metadata={
-            "help": "Old metadata files that are kept track of (write.metadata.previous-versions-max); Iceberg: 100.",
-            "minimum": 1,
-            "examples": (2,),
-        },
+    previous_versions_max: int | None = option(
+        None,
+        "Old metadata files that are kept track of (write.metadata.previous-versions-max); Iceberg: 100.",
+        minimum=1,
+        examples=(2,),
     )
-    manifest_merge: bool = field(
-        default=False,
-        metadata={"help": "Merge manifests when 100 have come together (commit.manifest-merge.enabled)."},
+    manifest_merge: bool = option(False, "Merge manifests when 100 have come together (commit.manifest-merge.enabled).")
+    commit_retries: int | None = commit_retries_option("commit.retry.num-retries", "PyIceberg 0.12: 4. 0.10 never does")
+    retry_wait_ms: int | None = option(
+        None,
+        "Wait before the first of these (commit.retry.min-wait-ms); PyIceberg 0.12: 100.",
+        minimum=1,
+        examples=(5,),
     )
-    commit_retries: int | None = field(
-        default=None,
-        metadata=of_retries("commit.retry.num-retries", "PyIceberg 0.12: 4. 0.10 never does"),
-    )
-    retry_wait_ms: int | None = field(
-        default=None,
-        metadata={
-            "help": "Wait before the first of these (commit.retry.min-wait-ms); PyIceberg 0.12: 100.",
-            "minimum": 1,
-            "examples": (5,),
-        },
-    )
-    expire_every: int | None = field(
-        default=None,
-        metadata={
-            "help": "Expire all snapshots but the current one after this many writes, inside the last of them.",
-            "minimum": 1,
-            "examples": (5,),
-        },
+    expire_every: int | None = option(
+        None,
+        "Expire all snapshots but the current one after this many writes, inside the last of them.",
+        minimum=1,
+        examples=(5,),
     )
 
 
@@ -67,6 +54,7 @@ class IcebergPyIceberg(IcebergTable):
     name: ClassVar[str] = "iceberg-pyiceberg"
     title: ClassVar[str] = "Iceberg (PyIceberg)"
     client: ClassVar[str] = "PyIceberg"
+    packages: ClassVar[Mapping[str, str]] = {"pyiceberg": "pyiceberg", "pyarrow": "pyarrow"}
     libraries: ClassVar[tuple[str, ...]] = ("pyiceberg*",)
     capabilities: frozenset[Capability] = TABLE | {
         Capability.THREADS,
@@ -88,7 +76,7 @@ class IcebergPyIceberg(IcebergTable):
 
     @classmethod
     def of_release(cls) -> frozenset[Capability]:
-        retries = {Capability.COMMIT_RETRY} if pyiceberg_client.release().retries_commits else set()
+        retries = {Capability.COMMIT_RETRY} if pyiceberg_client.PYICEBERG.release().retries_commits else set()
         asked = {Capability.ASKED} if duckdb_client.has_extensions(EXTENSIONS) else set()
         return frozenset(retries | asked)
 
@@ -98,8 +86,7 @@ class IcebergPyIceberg(IcebergTable):
             cls.of_release()
         ):
             return (
-                f"PyIceberg {pyiceberg_client.installed_version()} tries no commit again, whatever commit_retries and "
-                "retry_wait_ms say"
+                f"{pyiceberg_client.reader_name()} tries no commit again, whatever commit_retries and retry_wait_ms say"
             )
         return super().unavailable(options)
 
@@ -185,14 +172,8 @@ class IcebergPyIceberg(IcebergTable):
         return PruningResult(rows.num_rows, len(list(scan.plan_files())))
 
     def settings(self) -> Mapping[str, str]:
-        rules = {"PyIceberg release rules": str(pyiceberg_client.release())}
+        rules = {"PyIceberg release rules": str(pyiceberg_client.PYICEBERG.release())}
         return {**super().settings(), **rules, "threads": str(workers())}
-
-    @classmethod
-    def versions(cls) -> Mapping[str, str]:
-        import pyarrow as pa
-
-        return {"pyiceberg": pyiceberg_client.installed_version(), "pyarrow": str(pa.__version__)}
 
     def close(self) -> None:
         table, self._table = self._table, None

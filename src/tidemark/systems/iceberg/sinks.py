@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 from tidemark.services.base import Service
@@ -13,7 +13,8 @@ from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.kafka import Kafka
 from tidemark.services.pipelines.connect import KafkaConnect, KafkaConnectPrompt
 from tidemark.services.spark.formats import SparkIceberg as Engine
-from tidemark.systems.base import DEFAULT, Capability, Context, Durability, Options, Variant
+from tidemark.systems.base import Context, Durability, Options, Variant, option
+from tidemark.systems.duckdb_client import literal
 from tidemark.systems.iceberg.catalog import REFERENCE, as_it_is
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
 from tidemark.systems.sinks.base import TIME, TYPES, Source, StreamingSink, columns, quoted
@@ -59,13 +60,11 @@ PARALLELISM = 1  # the number of partitions of the topic
 
 @dataclass(frozen=True, slots=True)
 class FlinkOptions(Options):
-    min_pause_ms: int = field(
-        default=0,
-        metadata={
-            "help": "The least time between two checkpoints (execution.checkpointing.min-pause). Without it, those "
-            "that a long one delayed follow it at once, each with the few events that came in between.",
-            "minimum": 0,
-        },
+    min_pause_ms: int = option(
+        0,
+        "The least time between two checkpoints (execution.checkpointing.min-pause). Without it, those "
+        "that a long one delayed follow it at once, each with the few events that came in between.",
+        minimum=0,
     )
 
 
@@ -78,7 +77,6 @@ class FlinkIceberg(IntoIceberg):
         "it commits with each checkpoint and makes none unless an interval is set, as it is here",
         "it starts processes (chmod) for the files of a commit, by Hadoop's local file system",
     )
-    capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK, Capability.HISTORY})
     needs: ClassVar[tuple[type[Service], ...]] = (Flink,)
     Options: ClassVar[type[Options]] = FlinkOptions
     exactly_once: ClassVar[str] = "offsets and data files in one checkpoint, whose number is in the snapshot"
@@ -143,11 +141,7 @@ def _events(source: Source) -> dict[str, str]:
 
 
 def _pairs(options: Mapping[str, str]) -> str:
-    return ", ".join(f"{_text(name)} = {_text(value)}" for name, value in options.items())
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+    return ", ".join(f"{literal(name)} = {literal(value)}" for name, value in options.items())
 
 
 DEFAULT_INTERVAL_S = 300  # iceberg.control.commit.interval-ms, as shipped
@@ -157,21 +151,16 @@ FILES = "org.apache.iceberg.hadoop.HadoopFileIO"
 
 @dataclass(frozen=True, slots=True)
 class ConnectOptions(Options):
-    commit_timeout_ms: int = field(
-        default=DEFAULT_TIMEOUT_MS,
-        metadata={
-            "help": "How long a commit waits for its tasks before it takes what has come "
-            "(iceberg.control.commit.timeout-ms).",
-            "minimum": 1000,
-        },
+    commit_timeout_ms: int = option(
+        DEFAULT_TIMEOUT_MS,
+        "How long a commit waits for its tasks before it takes what has come (iceberg.control.commit.timeout-ms).",
+        minimum=1000,
     )
-    prompt: bool = field(
-        default=False,
-        metadata={
-            "help": "Let the worker commit offsets every second (offset.flush.interval.ms: 1000) and not every "
-            "minute: a task that waits for events looks at nothing else until that is due. And let the broker notice "
-            "after 6 s, not after 45 s, that it was killed (session.timeout.ms).",
-        },
+    prompt: bool = option(
+        False,
+        "Let the worker commit offsets every second (offset.flush.interval.ms: 1000) and not every "
+        "minute: a task that waits for events looks at nothing else until that is due. And let the broker notice "
+        "after 6 s, not after 45 s, that it was killed (session.timeout.ms).",
     )
 
     @property
@@ -187,7 +176,6 @@ class KafkaConnectIceberg(IntoIceberg):
         *REFERENCE.notes,
         f"it commits every {DEFAULT_INTERVAL_S} s unless it is set otherwise, as it is here",
     )
-    capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK, Capability.HISTORY})
     durability: Durability = Durability(
         "The catalog's database flushes its log before a commit is acknowledged; files are left to the page cache.",
         counted=None,
@@ -270,10 +258,6 @@ class KafkaConnectIceberg(IntoIceberg):
                 self._worker.drop(self._connector)
             if not self._kafka.has_ended():
                 self._kafka.delete_topic(self._control)
-
-    @property
-    def durability_level(self) -> str:
-        return DEFAULT
 
     def settings(self) -> Mapping[str, str]:
         """Return the settings of the connector, without names and addresses that differ between runs."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from tidemark.services.base import Service
 from tidemark.services.programs.process import give
 from tidemark.services.spark.formats import SparkIceberg
-from tidemark.systems.base import Options
-from tidemark.systems.spark_sql.base import REGISTER_S, ModeOptions, SparkSqlTable, Written
+from tidemark.systems.base import Options, option
+from tidemark.systems.spark_sql.base import REGISTER_S, ModeOptions, SqlEngineTable, Written
 
 NAMESPACE = "db"
 FIRST, HINT = "v1.metadata.json", "version-hint.text"  # of a table in a catalog that is a folder
@@ -20,16 +20,10 @@ FIRST, HINT = "v1.metadata.json", "version-hint.text"  # of a table in a catalog
 
 @dataclass(frozen=True, slots=True)
 class IcebergOptions(ModeOptions):
-    format_version: int = field(
-        default=2,
-        metadata={
-            "help": "Of the table: 2 has position deletes, 3 deletion vectors.",
-            "choices": (2, 3),
-        },
-    )
+    format_version: int = option(2, "Of the table: 2 has position deletes, 3 deletion vectors.", choices=(2, 3))
 
 
-class IcebergOnSpark(SparkSqlTable):
+class IcebergOnSpark(SqlEngineTable):
     name: ClassVar[str] = "iceberg-on-spark"
     title: ClassVar[str] = "Iceberg (Spark)"
     format: ClassVar[str] = "Iceberg"

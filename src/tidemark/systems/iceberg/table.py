@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -15,7 +15,7 @@ from tidemark.runs.manifest import Footprint
 from tidemark.services.base import Service
 from tidemark.services.iceberg.catalog import RestCatalog as Server
 from tidemark.services.seaweedfs import InBucket
-from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite
+from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite, option
 from tidemark.systems.full_durability import SUMMARY
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.catalog import CATALOGS, HADOOP, NIO, NOT_OURS, REFERENCE, as_it_is, chosen_catalog
@@ -52,21 +52,17 @@ def workers() -> int:
 
 @dataclass(frozen=True, slots=True)
 class IcebergOptions(StorageOptions):
-    catalog: str = field(
-        default="reference",
-        metadata={
-            "help": "The server that commits go through: Iceberg's own reference server, or Apache Polaris.",
-            "choices": tuple(CATALOGS),
-            "follows": "catalog",
-        },
+    catalog: str = option(
+        "reference",
+        "The server that commits go through: Iceberg's own reference server, or Apache Polaris.",
+        choices=tuple(CATALOGS),
+        follows="catalog",
     )
-    file_io: str = field(
-        default=HADOOP,
-        metadata={
-            "help": "How the reference server writes table metadata. hadoop: as it comes, which starts 2 processes "
-            "(chmod) a commit on a local disk. nio: by java.nio alone, which starts none and writes no checksum files.",
-            "choices": (HADOOP, NIO),
-        },
+    file_io: str = option(
+        HADOOP,
+        "How the reference server writes table metadata. hadoop: as it comes, which starts 2 processes "
+        "(chmod) a commit on a local disk. nio: by java.nio alone, which starts none and writes no checksum files.",
+        choices=(HADOOP, NIO),
     )
 
 
@@ -89,7 +85,7 @@ class IcebergTable(Stored):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        self.say(pyiceberg_client.remark())
+        self.say(pyiceberg_client.PYICEBERG.remark())
         choice = chosen_catalog(options.catalog, options.file_io, options.storage, options.rtt_ms)
         self._rest = cast(Server, context.services[choice.server])
         chosen = as_it_is(choice, self._rest)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tidemark.config import ServicesConfig
 from tidemark.errors import SystemFailure
 from tidemark.services.base import Service
-from tidemark.systems.base import USERS_OWN, Context, System, Variant
+from tidemark.systems.base import USERS_OWN, Capability, Context, System, Variant
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class StreamingSink(System):
     """Program that reads one topic and writes one table."""
 
     kind: ClassVar[str] = "a pipeline"
+    capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK, Capability.HISTORY})
     exactly_once: ClassVar[str]  # how it ensures that each event is in the table once, in words
 
     def __init__(self, context: Context, options: Any) -> None:

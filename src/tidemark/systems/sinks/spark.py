@@ -11,8 +11,8 @@ from typing import Any, ClassVar, cast
 from tidemark.config import ServicesConfig
 from tidemark.services.base import Service
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
-from tidemark.services.spark.server import Spark, Stream
-from tidemark.systems.base import Capability, Context, Durability
+from tidemark.services.spark.server import Spark, Stream, literal
+from tidemark.systems.base import Context, Durability
 from tidemark.systems.sinks.base import TIME, TYPES, Source, StreamingSink, columns
 from tidemark.systems.tables import TableSystem
 
@@ -33,7 +33,6 @@ class SparkSink(StreamingSink):
     """One query of Spark Structured Streaming: one batch per interval, and one commit per batch with events."""
 
     needs: ClassVar[tuple[type[Service], ...]]  # the first is the Spark that supports the format
-    capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK, Capability.HISTORY})
     durability: Durability = Durability(
         "Files, those of checkpoints among them, are left to the page cache.",
         counted=None,
@@ -70,7 +69,7 @@ class SparkSink(StreamingSink):
                 "subscribe": source.topic,
                 "startingOffsets": "earliest",
             },
-            query=f"SELECT event.* FROM (SELECT from_json(CAST(value AS STRING), {_text(shape)}, "
+            query=f"SELECT event.* FROM (SELECT from_json(CAST(value AS STRING), {literal(shape)}, "
             "map('mode', 'FAILFAST')) AS event FROM events)",
             format=sink.format,
             options=dict(sink.options),
@@ -104,7 +103,3 @@ class SparkSink(StreamingSink):
     @classmethod
     def versions(cls) -> Mapping[str, str]:
         return {jar.artifact: jar.version for jar in read_jar_lock(jar_lock(cls.needs[0].locks[-1]))}
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -24,7 +24,7 @@ from tidemark.services.base import Service
 from tidemark.services.programs.process import give
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
 from tidemark.services.spark.events import Job
-from tidemark.services.spark.server import Spark
+from tidemark.services.spark.server import Spark, literal
 from tidemark.systems.base import USERS_OWN, Capability, Context, Durability, Options, System
 
 NO_CATALOG = "there is no catalog but files"
@@ -62,75 +62,6 @@ class Written:
         return Footprint(self.files, self.data_bytes, len(sizes), sum(sizes), None, NO_CATALOG)
 
 
-class SqlEngineTable(System):
-    """One format on one engine; tables are identified by their unqualified names."""
-
-    kind: ClassVar[str] = "a table format on an engine"
-    reader: ClassVar[str]  # name of a reader without the engine: parquet, delta, iceberg, hudi
-    merges: ClassVar[bool] = True  # whether rows can be merged into its tables
-    registers: ClassVar[bool] = True  # whether existing files of another writer can be registered as a table
-
-    @abstractmethod
-    def open(self) -> None:
-        """Begin a session that resolves unqualified table names; raise SystemFailure or ServiceError on failure."""
-
-    @abstractmethod
-    def run(self, statement: str, label: str) -> Ran:
-        """Run one statement and return all of its rows; raise SystemFailure, with the reason, if it is refused.
-
-        `label` identifies the statement in the engine's log.
-        """
-
-    @abstractmethod
-    def parquet(self, path: Path) -> str:
-        """Return the name of a Parquet file in statements, after FROM."""
-
-    @abstractmethod
-    def location(self, table: str) -> Path:
-        """Return the folder that holds `table`, including its metadata."""
-
-    @abstractmethod
-    def create(self, table: str, query: str, key: Sequence[str], date: str | None = None) -> Sequence[str]:
-        """Return statements that create `table` from the rows of `query`, partitioned by the column `date` if given."""
-
-    @abstractmethod
-    def merge(self, table: str, source: str, key: Sequence[str], columns: Sequence[str]) -> Sequence[str]:
-        """Return statements that merge the relation `source` into `table`: a row replaces the one with its `key`."""
-
-    @abstractmethod
-    def compact(self, table: str) -> Sequence[str]:
-        """Return statements that rewrite `table` in few files, as its users do; empty if there is no such command."""
-
-    def register(self, table: str, written: Written) -> None:
-        """Create `table` from existing files, by metadata alone; only if `registers` is true."""
-        raise NotImplementedError(f"{self.title} knows only its own files; asked for {table} of {written.folder}")
-
-    def log_events(self, folder: Path) -> None:
-        """Start to log in the empty `folder` what the engine does for each statement, if it keeps such a log."""
-
-    def logged(self, folder: Path) -> Sequence[Job]:
-        """Stop logging to `folder` and return the log's jobs; empty if the engine keeps no such log."""
-        del folder
-        return ()
-
-    def footprint(self, table: str) -> Footprint:
-        """Return the files and bytes of `table` on the disk, including old versions."""
-        data, other = [0, 0], [0, 0]
-        for parent, _, names in os.walk(self.location(table)):
-            is_metadata = any(name in Path(parent).parts for name in METADATA)
-            for name in names:
-                if name.endswith(".crc"):
-                    continue  # checksums that the engine's file system adds for every file
-                kept = other if is_metadata else data
-                kept[0] += 1
-                kept[1] += Path(parent, name).stat().st_size
-        return Footprint(data[0], data[1], other[0], other[1], None, NO_CATALOG)
-
-    def in_force(self) -> Mapping[str, str]:
-        """Return the session's settings that affect a measurement, read back from the session."""
-        return {}
-
-
 STATEMENT_S = 3600.0  # limit of one statement
 REGISTER_S = 1800.0  # limit to list existing files
 COPY_ON_WRITE, MERGE_ON_READ = "copy-on-write", "merge-on-read"
@@ -156,12 +87,18 @@ class ModeOptions(Options):
     mode: str = field(default=MERGE_ON_READ, metadata=MODE)
 
 
-class SparkSqlTable(SqlEngineTable):
-    """Table format in a Spark session, which is the engine's own: an engine is started for each series."""
+class SqlEngineTable(System):
+    """One table format in a Spark session, which is the engine's own: an engine is started for each series.
 
-    kind: ClassVar[str] = SqlEngineTable.kind
+    Tables are identified by their unqualified names.
+    """
+
+    kind: ClassVar[str] = "a table format on an engine"
     client: ClassVar[str] = "Spark SQL"
     catalog: str = "none but files"
+    reader: ClassVar[str]  # name of a reader without the engine: parquet, delta, iceberg, hudi
+    merges: ClassVar[bool] = True  # whether rows can be merged into its tables
+    registers: ClassVar[bool] = True  # whether existing files of another writer can be registered as a table
     capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK, Capability.READ_BY_OTHERS})
     needs: ClassVar[tuple[type[Service], ...]]  # the first is the Spark that supports the format
     durability: Durability = Durability(
@@ -182,6 +119,7 @@ class SparkSqlTable(SqlEngineTable):
         return self.context.directory / "tables"
 
     def open(self) -> None:
+        """Begin a session that resolves unqualified table names; raise SystemFailure or ServiceError on failure."""
         if self._spark.is_elsewhere:
             self.say(f"its executors are a cluster's, {USERS_OWN}: nothing is seen here of their processors and disks")
         self.warehouse.mkdir(mode=0o700)
@@ -200,60 +138,81 @@ class SparkSqlTable(SqlEngineTable):
         self._spark.sql(f"SET {name}={value}")
 
     def run(self, statement: str, label: str) -> Ran:
+        """Run one statement and return all of its rows; raise SystemFailure, with the reason, if it is refused.
+
+        `label` identifies the statement in the engine's log.
+        """
         answer = self._spark.sql(statement, label, STATEMENT_S)
         return Ran(answer.elapsed_ns, answer.planned_ns, answer.rows, answer.submitted_ms)
 
     def log_events(self, folder: Path) -> None:
+        """Start to log in the empty `folder` what the engine does for each statement."""
         self._spark.log_events(folder)
 
-    def logged(self, folder: Path) -> tuple[Job, ...]:
+    def logged(self, folder: Path) -> Sequence[Job]:
+        """Stop logging to `folder` and return the log's jobs."""
         return self._spark.logged(folder)
 
     def parquet(self, path: Path) -> str:
-        """Return a view of the session, created at first use: a catalog may not accept files by their paths."""
+        """Return the name of a Parquet file in statements, after FROM.
+
+        It is a view of the session, created at first use: a catalog may not accept files by their paths.
+        """
         if path not in self._sources:
             name = f"source_{len(self._sources)}"
-            self._spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} USING parquet OPTIONS (path {text(path)})")
+            self._spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} USING parquet OPTIONS (path {literal(path)})")
             self._sources[path] = name
         return self._sources[path]
 
     def location(self, table: str) -> Path:
+        """Return the folder that holds `table`, including its metadata."""
         return self._registered[table].folder if table in self._registered else self.warehouse / table
 
     def register(self, table: str, written: Written) -> None:
+        """Create `table` from existing files, by metadata alone; only if `registers` is true."""
         self._registered[table] = written
-        made = f"CREATE TABLE {table} USING {self.reader} LOCATION {text(written.folder)}"
+        made = f"CREATE TABLE {table} USING {self.reader} LOCATION {literal(written.folder)}"
         self._spark.sql(made, f"register {table}", REGISTER_S)
 
     def footprint(self, table: str) -> Footprint:
+        """Return the files and bytes of `table` on the disk, including old versions."""
         if table in self._registered:
             return self._registered[table].footprint(self._metadata(table))
-        return super().footprint(table)
+        data, other = [0, 0], [0, 0]
+        for parent, _, names in os.walk(self.location(table)):
+            is_metadata = any(name in Path(parent).parts for name in METADATA)
+            for name in names:
+                if name.endswith(".crc"):
+                    continue  # checksums that the engine's file system adds for every file
+                kept = other if is_metadata else data
+                kept[0] += 1
+                kept[1] += Path(parent, name).stat().st_size
+        return Footprint(data[0], data[1], other[0], other[1], None, NO_CATALOG)
 
     def _metadata(self, table: str) -> Path | None:
         """Return the metadata folder of a table of registered files; None if it has none."""
         return self._registered[table].metadata.get(self.reader)
 
     def create(self, table: str, query: str, key: Sequence[str], date: str | None = None) -> Sequence[str]:
+        """Return statements that create `table` from the rows of `query`, partitioned by the column `date` if given."""
         del key
         return (self._creating(table, query, date, {}),)
 
-    def _creating(
-        self, table: str, query: str, date: str | None, options: Mapping[str, str], properties: str = "TBLPROPERTIES"
-    ) -> str:
+    def _creating(self, table: str, query: str, date: str | None, properties: Mapping[str, str]) -> str:
         """Return LHBench's CREATE TABLE ... AS SELECT; sorted by `date` if the table is partitioned by it."""
         words = [f"CREATE TABLE {table} USING {self.reader}"]
-        if options:
-            pairs = ", ".join(f"{text(name)} = {text(value)}" for name, value in options.items())
-            words.append(f"{properties} ({pairs})")
+        if properties:
+            pairs = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in properties.items())
+            words.append(f"TBLPROPERTIES ({pairs})")
         words += [f"PARTITIONED BY ({date})"] if date else []
         words += self._placed(table)
         return " ".join([*words, f"AS {query}", *([f"ORDER BY {date}"] if date else [])])
 
     def _placed(self, table: str) -> list[str]:
-        return [f"LOCATION {text(self.location(table))}"]
+        return [f"LOCATION {literal(self.location(table))}"]
 
     def merge(self, table: str, source: str, key: Sequence[str], columns: Sequence[str]) -> Sequence[str]:
+        """Return statements that merge the relation `source` into `table`: a row replaces the one with its `key`."""
         del columns
         same = " AND ".join(f"old.{name} = new.{name}" for name in key)
         return (
@@ -261,7 +220,12 @@ class SparkSqlTable(SqlEngineTable):
             "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
         )
 
+    @abstractmethod
+    def compact(self, table: str) -> Sequence[str]:
+        """Return statements that rewrite `table` in few files, as its users do; empty if there is no such command."""
+
     def in_force(self) -> Mapping[str, str]:
+        """Return the session's settings that affect a measurement, read back from the session."""
         return {name: str(self._spark.sql(f"SET {name}").rows[0][1]) for name in (*READ_BACK, *self.told)}
 
     def settings(self) -> Mapping[str, str]:
@@ -288,12 +252,7 @@ NAMED = (
 )
 
 
-def text(value: object) -> str:
-    """Return `value` as a Spark SQL string literal."""
-    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-class ParquetOnSpark(SparkSqlTable):
+class ParquetOnSpark(SqlEngineTable):
     name: ClassVar[str] = "parquet-on-spark"
     title: ClassVar[str] = "Parquet (Spark)"
     format: ClassVar[str] = "Parquet"
@@ -305,7 +264,7 @@ class ParquetOnSpark(SparkSqlTable):
     def register(self, table: str, written: Written) -> None:
         """Create a view that lists all folders once, now: plain files have no metadata to keep a listing in."""
         self._registered[table] = written
-        source = f"USING parquet OPTIONS (path {text(written.folder)})"
+        source = f"USING parquet OPTIONS (path {literal(written.folder)})"
         self._spark.sql(f"CREATE TEMPORARY VIEW {table} {source}", f"list {table}", REGISTER_S)
 
     def compact(self, table: str) -> Sequence[str]:

@@ -1,21 +1,40 @@
-"""Separate DuckDB in another process, attached to a table that the first process created."""
+"""Tables that DuckDB writes: by the DuckDB that created one, and by those of other processes, attached to it."""
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from tidemark.systems.duckdb_client import connect, literal, transaction
+from tidemark.errors import SystemFailure
+from tidemark.systems.base import Context
+from tidemark.systems.duckdb_client import (
+    DUCKDB,
+    DuckDBReadClient,
+    connect,
+    literal,
+    missing_extensions,
+    open_reader,
+    transaction,
+    versions,
+)
+from tidemark.systems.read_api import Filter, PruningResult
+from tidemark.systems.tables import TableSystem
 from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, IdempotencyKey, TableWriter
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
+FILES_READ = re.compile(r"Total Files Read:\s*(\d+)")  # in the output of EXPLAIN ANALYZE
+NO_FILES = "EMPTY_RESULT"
 AGAIN_S = 0.02  # between two attempts to open a catalog that others have locked
 
 
@@ -136,3 +155,100 @@ class DuckDBWriter(TableWriter):
 
     def close(self) -> None:
         self._connection.close()
+
+
+class DuckDBSystem(TableSystem):
+    """Table that one DuckDB writes and another DuckDB reads; the two share nothing but the disk."""
+
+    client: ClassVar[str] = "DuckDB"
+    extensions: tuple[str, ...]
+    libraries: ClassVar[tuple[str, ...]] = ("duckdb", "_duckdb", "duckdb_extension_*")
+    table: str  # its name in SQL after `_attach`
+    conflicts: ClassVar[tuple[str, ...]]  # in a client's message for a refused commit
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        self.say(DUCKDB.remark())
+        self._connection: duckdb.DuckDBPyConnection | None = None
+
+    @classmethod
+    def unavailable(cls, options: Any) -> str | None:
+        del options
+        return missing_extensions(cls.extensions)
+
+    @abstractmethod
+    def _attachments(self) -> tuple[str, ...]:
+        """Return SQL that makes the table available as `table`."""
+
+    def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
+        for statement in self._attachments():
+            connection.execute(statement)
+
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        """Open the connection that writes."""
+        self._connection = connect(self.extensions, self.context.directory, self.context.threads)
+        self._attach(self._connection)
+        self._insert = f"INSERT INTO {self.table} SELECT * FROM rows"
+        self._execute = self._connection.execute
+        return self._connection
+
+    @property
+    def _writer(self) -> duckdb.DuckDBPyConnection:
+        return self._connection or self._open()
+
+    def open_reader(self) -> AbstractContextManager[DuckDBReadClient]:
+        return open_reader(self.extensions, self.context.directory, self._attachments(), self.table)
+
+    @contextmanager
+    def _reader(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Yield a second DuckDB, attached to the same table."""
+        with self.open_reader() as other:
+            yield other.attached()
+
+    def write(self, rows: pa.Table) -> None:  # noqa: ARG002 - DuckDB finds `rows` in this frame, by its name
+        self._execute(self._insert)
+
+    def before_commit(self, do: Callable[[], None]) -> None:
+        def write(rows: pa.Table) -> None:  # noqa: ARG001 - as in `write`
+            with transaction(self._writer, do):
+                self._execute(self._insert)
+
+        self.write = write  # type: ignore[method-assign]
+
+    def ids(self) -> pa.ChunkedArray:
+        with self.open_reader() as other:
+            return other.ids()
+
+    def read(self) -> pa.Table:
+        with self._reader() as reader:
+            return reader.sql(f"FROM {self.table}").to_arrow_table()
+
+    def answer(self, asked: Filter) -> PruningResult:
+        query = f"SELECT id FROM {self.table} WHERE {asked.sql}"
+        ((_, plan),) = self._writer.execute(f"EXPLAIN ANALYZE {query}").fetchall()
+        read = [int(files) for files in FILES_READ.findall(plan)]
+        if not read and NO_FILES not in plan:
+            raise SystemFailure(f"{self.name}: the plan of '{query}' tells of no files:\n{plan}")
+        return PruningResult(len(self._writer.execute(query).fetchall()), sum(read))
+
+    def settings(self) -> Mapping[str, str]:
+        rows = self._writer.execute("SELECT name, value FROM duckdb_settings() WHERE name = 'threads'").fetchall()
+        return {name: str(value) for name, value in rows} | {"DuckDB release rules": str(DUCKDB.release())}
+
+    @classmethod
+    def versions(cls) -> Mapping[str, str]:
+        return versions(cls.extensions)
+
+    def client_factory(self) -> DuckDBClientFactory:
+        given, attachments = self.context, self._attachments()
+        return DuckDBClientFactory(
+            self.extensions, given.directory, given.threads, attachments, self.table, self.conflicts
+        )
+
+    def reconnect(self) -> None:
+        self.close()  # `_writer` opens a new connection at its next use
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
