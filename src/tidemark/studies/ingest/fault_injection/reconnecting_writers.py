@@ -14,7 +14,7 @@ from tidemark.errors import SystemFailure
 from tidemark.machine.processes import cpu_seconds
 from tidemark.studies.ingest.fault_injection.reconnecting_writer import ReconnectingWriterConfig, publish_factory
 from tidemark.studies.ingest.fault_injection.settings import NEVER
-from tidemark.studies.ingest.load.crew import DRAIN_S, Worker, Workers
+from tidemark.studies.ingest.load.crew import DRAIN_S, Workers, Writer
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
 from tidemark.systems.tables import TableSystem
@@ -43,12 +43,12 @@ class ReconnectingWriters(Workers):
         for _ in range(self._count):
             self._join()
 
-    def _join(self) -> Worker:
-        self._members.append(Worker(self._order(len(self._members) + 1), self._folder, RECONNECTING_WRITER))
+    def _join(self) -> Writer:
+        self._members.append(Writer(self._order(len(self._members) + 1), self._folder, RECONNECTING_WRITER))
         return self._members[-1]
 
     @property
-    def _living(self) -> list[Worker]:
+    def _living(self) -> list[Writer]:
         return [member for member in self._members if member.order.number not in self._killed]
 
     @property
@@ -69,7 +69,7 @@ class ReconnectingWriters(Workers):
     def kill(self, number: int) -> int:
         """Kill the writer with this `number`; return the time (ns) just before."""
         member = self._members[number - 1]
-        self._ended_seconds += cpu_seconds(member.process.pid)
+        self._ended_seconds += cpu_seconds(member.pid)
         self._killed.add(number)
         moment = time.perf_counter_ns()
         member.process.kill()

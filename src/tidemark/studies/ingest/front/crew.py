@@ -61,7 +61,7 @@ class RestartingGateway(GatewayPool):
     def kill(self) -> None:
         """Kill the front at once (SIGKILL), even if requests wait in it."""
         front = self._programs[0]
-        self._ended_seconds += cpu_seconds(front.process.pid)
+        self._ended_seconds += cpu_seconds(front.pid)
         self._is_killed = True
         front.end()
 

@@ -52,7 +52,7 @@ class MaintainedPool(WorkerPool):
 
     def beside(self, name: str) -> list[int]:
         """Return the pid of the process `name`, READER or KEEPER, in a list; [] if there is none."""
-        return [program.process.pid for program in self._beside if program.name == name]
+        return [program.pid for program in self._beside if program.name == name]
 
     def has_failed(self) -> bool:
         return super().has_failed() or any(program.process.poll() not in (None, 0) for program in self._beside)
