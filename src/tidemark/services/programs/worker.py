@@ -40,6 +40,9 @@ class Worker:
     def pid(self) -> int:
         return self.process.pid
 
+    def is_alive(self) -> bool:
+        return self.process.poll() is None
+
     def tell(self, *words: object) -> None:
         self.send(f"{' '.join(map(str, words))}\n".encode())
 
@@ -50,17 +53,18 @@ class Worker:
             self.process.stdin.write(data)
             self.process.stdin.flush()
         except OSError as error:
-            raise self.failure("ended on its own") from error
+            raise self.ended() from error
 
-    def line(self, deadline: float) -> str | None:
-        """Return its next line, or None if none comes by `deadline`, in seconds of time.monotonic."""
+    def line(self, deadline: float | None) -> str | None:
+        """Return its next line, or None if none comes by `deadline`, in seconds of time.monotonic, if there is one."""
         assert self.process.stdout is not None
         while b"\n" not in self._said:
-            if not select.select([self.process.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not select.select([self.process.stdout], [], [], left)[0]:
                 return None
             more = os.read(self.process.stdout.fileno(), 1 << 16)
             if not more:
-                raise self.failure("ended on its own")
+                raise self.ended()
             self._said += more
         line, _, self._said = self._said.partition(b"\n")
         return line.decode()
@@ -80,6 +84,9 @@ class Worker:
         if rest is None:
             raise self.failure(f"did not say '{expected}' within {READY_S:.0f} s")
         return rest
+
+    def ended(self) -> TidemarkError:
+        return self.failure("ended on its own")
 
     def failure(self, happened: str) -> TidemarkError:
         """Return an exception with the program's name, what happened, and the end of its log."""

@@ -38,7 +38,7 @@ class Client:
 
     def is_alive(self) -> bool:
         """Return whether the process is running; also True after it was stopped on purpose."""
-        return self._is_over or self._worker.process.poll() is None
+        return self._is_over or self._worker.is_alive()
 
     def write(self, source: Path, keys: Sequence[str], address: str, timeout_s: float) -> dict[str, Any]:
         """Let the client write the rows of the file `source`, with these `keys`, as a new table; return its answer."""

@@ -138,7 +138,7 @@ class Generator:
         return [] if self._worker is None else [self._worker.pid]
 
     def has_ended(self) -> bool:
-        return self._worker is not None and self._worker.process.poll() is not None
+        return self._worker is not None and not self._worker.is_alive()
 
     def cancel(self) -> None:
         """Make `play` return; called from another thread."""
