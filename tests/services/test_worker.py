@@ -77,6 +77,8 @@ def test_silence_ends_at_the_deadline(program: str, tmp_path: Path, monkeypatch:
         monkeypatch.setattr(worker, "READY_S", 0.1)
         with pytest.raises(SystemFailure, match="the child did not say 'ready' within 0 s"):
             child.heard("ready")
+        with pytest.raises(SystemFailure, match=r"^no answer in time$"):
+            child.heard("ready", time.monotonic(), "no answer in time")
 
 
 def test_failure_has_the_given_type(tmp_path: Path) -> None:

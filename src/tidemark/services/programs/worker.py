@@ -78,11 +78,14 @@ class Worker:
             raise self.failure(f"sent {line!r} where '{expected}' was expected")
         return line[len(expected) + 1 :]
 
-    def heard(self, expected: str) -> str:
-        """Return what `hear` does; raise the failure if no line comes within READY_S seconds."""
-        rest = self.hear(expected, time.monotonic() + READY_S)
+    def heard(self, expected: str, deadline: float | None = None, late: str | None = None) -> str:
+        """Return what `hear` does; raise an error if no line comes by `deadline`, by default in READY_S seconds.
+
+        The message of that error is `late` if given, otherwise the failure.
+        """
+        rest = self.hear(expected, time.monotonic() + READY_S if deadline is None else deadline)
         if rest is None:
-            raise self.failure(f"did not say '{expected}' within {READY_S:.0f} s")
+            raise self._error(late) if late else self.failure(f"did not say '{expected}' within {READY_S:.0f} s")
         return rest
 
     def ended(self) -> TidemarkError:

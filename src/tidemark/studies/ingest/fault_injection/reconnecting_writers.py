@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidemark.errors import SystemFailure
 from tidemark.machine.processes import cpu_seconds
 from tidemark.studies.ingest.fault_injection.reconnecting_writer import ReconnectingWriterConfig, publish_factory
 from tidemark.studies.ingest.fault_injection.settings import NEVER
@@ -97,11 +96,9 @@ class ReconnectingWriters(Workers):
         for member in self._living:
             member.tell("end")
         deadline, said = time.monotonic() + DRAIN_S, []
+        late = f"a commit did not return within {DRAIN_S:.0f} s of the window's end"
         for member in self._living:
-            words = member.hear("done", deadline)
-            if words is None:
-                raise SystemFailure(f"a commit did not return within {DRAIN_S:.0f} s of the window's end")
-            said += json.loads(words)
+            said += json.loads(member.heard("done", deadline, late))
         self.said = tuple(dict.fromkeys(said))
         return moment
 

@@ -275,10 +275,7 @@ class GatewayPool:
         """End the front, once the clients have ended; `words` are the clients' errors as JSON."""
         front = self._programs[0]
         front.process.terminate()
-        ended = front.hear("done", time.monotonic() + READY_S)
-        if ended is None:
-            raise SystemFailure(f"the front did not end within {READY_S:.0f} s")
-        self.told = json.loads(ended)
+        self.told = json.loads(front.heard("done", late=f"the front did not end within {READY_S:.0f} s"))
         self.said = tuple(dict.fromkeys((*self.told["said"], *json.loads(words))))
 
     def cancel(self) -> None:
