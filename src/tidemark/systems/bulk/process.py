@@ -16,13 +16,13 @@ from tidemark.systems.bulk.base import BulkTable, program
 START_S = 60.0
 
 
-class Client:
+class Client(Worker):
     """Context manager of the client's process; entering it loads the libraries, on the processors that it may use."""
 
     def __init__(self, system: BulkTable, processors: Collection[int], folder: Path) -> None:
         self._is_over = False
         threads = {"OMP_NUM_THREADS": str(len(processors))}
-        self._worker = Worker(
+        super().__init__(
             "the client",
             launched([system.python, "-I", program()]),
             folder / "client.log",
@@ -32,13 +32,9 @@ class Client:
         self._order = system.order(processors)
         self.versions: dict[str, str] = {}
 
-    @property
-    def pid(self) -> int:
-        return self._worker.pid
-
     def is_alive(self) -> bool:
         """Return whether the process is running; also True after it was stopped on purpose."""
-        return self._is_over or self._worker.is_alive()
+        return self._is_over or super().is_alive()
 
     def write(self, source: Path, keys: Sequence[str], address: str, timeout_s: float) -> dict[str, Any]:
         """Let the client write the rows of the file `source`, with these `keys`, as a new table; return its answer."""
@@ -51,13 +47,13 @@ class Client:
     def kill(self) -> None:
         """Kill the process; any thread may call."""
         self._is_over = True
-        self._worker.process.kill()
+        self.process.kill()
 
     def _ask(self, question: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-        self._worker.tell(json.dumps(question))
-        line = self._worker.line(time.monotonic() + timeout_s)
+        self.tell(json.dumps(question))
+        line = self.line(time.monotonic() + timeout_s)
         if line is None:
-            raise self._worker.failure(f"did not answer within {timeout_s:g} s")
+            raise self.failure(f"did not answer within {timeout_s:g} s")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise SystemFailure(f"the client could not {question.get('do', 'begin')}: {answer['error']}")
@@ -69,4 +65,4 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self._is_over = True
-        self._worker.end()
+        self.end()
