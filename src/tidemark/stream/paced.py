@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -32,7 +31,6 @@ ENCODINGS = (RECORD, JSON)
 CHUNK = 2048  # events encoded at once
 ANSWER_SECONDS = 120.0
 FLUSH_SECONDS = 30.0
-LOOK_SECONDS = 0.2
 REST_SECONDS = 0.001  # between checks for due events
 SETTINGS = {
     "enable.idempotence": True,  # in order, each once
@@ -59,80 +57,41 @@ class PacedProducer:
     """Controller of the producer process in the harness; it has one topic, in which event k has the id k."""
 
     def __init__(self, trips: Path, directory: Path, bootstrap: str, topic: str, encoding: str) -> None:
-        self._log_path = directory / "producer.log"
-        self._said = b""
-        command = [sys.executable, "-m", "tidemark.stream.paced", str(os.getpid())]
-        with self._log_path.open("ab") as log:
-            self._process = subprocess.Popen(
-                [*command, str(trips), bootstrap, topic, encoding],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-            )
+        from tidemark.stream.process import ProducerProcess  # not in the producer itself, which runs this file too
+
+        arguments = (os.getpid(), trips, bootstrap, topic, encoding)
+        self._process = ProducerProcess("tidemark.stream.paced", directory, *arguments)
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
     def is_alive(self) -> bool:
-        return self._process.poll() is None
+        return self._process.is_alive()
 
     def send(self, events: int) -> None:
         """Send `events` events at once, and return when the broker has acknowledged them."""
-        self._tell({"events": events, "rate": None, "begin_ns": time.time_ns()})
+        self._process.tell(json.dumps({"events": events, "rate": None, "begin_ns": time.time_ns()}))
         self.wait()
 
     def pace(self, events: int, rate: float, begin_ns: int) -> None:
         """Send `events` at `rate` per second from `begin_ns` (time.time_ns) on; return at once. Call `wait` next."""
-        self._tell({"events": events, "rate": rate, "begin_ns": begin_ns})
+        self._process.tell(json.dumps({"events": events, "rate": rate, "begin_ns": begin_ns}))
 
     def enough(self) -> None:
         """End the current stretch with the event that is due now; `wait` returns the number sent."""
-        assert self._process.stdin is not None
-        with suppress(OSError):  # `wait` reports it
-            self._process.stdin.write(b"\n")
-            self._process.stdin.flush()
+        with suppress(StreamError):  # `wait` reports it
+            self._process.tell()
 
     def wait(self) -> Sent:
         """Return the result of the last stretch, once the broker has acknowledged all its events."""
-        deadline = None
-        assert self._process.stdout is not None
-        while b"\n" not in self._said:
-            if select.select([self._process.stdout], [], [], LOOK_SECONDS)[0]:
-                more = os.read(self._process.stdout.fileno(), 1 << 16)
-                if not more:
-                    raise self._dead()
-                self._said += more
-            deadline = deadline or time.monotonic() + ANSWER_SECONDS
-            if time.monotonic() > deadline:
-                raise StreamError(f"the producer is not done; its log is {self._log_path}")
-        line, _, self._said = self._said.partition(b"\n")
-        reply: dict[str, Any] = json.loads(line)
-        if "error" in reply:
-            raise StreamError(f"the producer failed: {reply['error']}; its log is {self._log_path}")
-        return Sent(**reply)
-
-    def _tell(self, order: dict[str, Any]) -> None:
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(f"{json.dumps(order)}\n".encode())
-            self._process.stdin.flush()
-        except OSError as error:
-            raise self._dead() from error
-
-    def _dead(self) -> StreamError:
-        return StreamError(f"the producer died (exit status {self._process.wait()}); its log is {self._log_path}")
+        return Sent(**self._process.answer(ANSWER_SECONDS))
 
     def __enter__(self) -> PacedProducer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):
-                if pipe is not None:
-                    pipe.close()
+        self._process.end()
 
 
 class _Topic:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -39,19 +38,12 @@ class Producer:
     """Controller of the producer process in the harness; one topic at a time. It may start before the broker."""
 
     def __init__(self, trips: Path, directory: Path) -> None:
+        from tidemark.stream.process import ProducerProcess  # not in the producer itself, which runs this file too
+
         self.counters = Counters(directory / "counters", create=True)
-        self._log = (directory / "producer.log").open("ab")
-        self.log_path = directory / "producer.log"
         self._trips = trips
         self._follows = False
-        command = [sys.executable, "-m", "tidemark.stream.producer", str(trips)]
-        self._process = subprocess.Popen(
-            [*command, str(directory / "counters")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            text=True,
-        )
+        self._process = ProducerProcess("tidemark.stream.producer", directory, trips, directory / "counters")
 
     @property
     def pid(self) -> int:
@@ -74,12 +66,12 @@ class Producer:
 
     def wait_until_filled(self) -> None:
         """Return when the broker has acknowledged all events of `begin`."""
-        self._receive()
+        self._process.answer()
 
     def extend(self, events: int) -> None:
         """Add at least `events` events to the topic, and return when the broker has acknowledged them."""
         self._send(command="extend", events=events)
-        self._receive()
+        self._process.answer()
 
     def follow(self, margin: int, seconds: float) -> None:
         """Keep at least `margin` events ahead of the consumer, for a window of `seconds` from now on.
@@ -94,45 +86,19 @@ class Producer:
         self.counters.stop = True
         if self._follows:
             self._follows = False
-            self._receive()
+            self._process.answer()
         self._send(command="finish")
-        return Produced(**self._receive())
+        return Produced(**self._process.answer())
 
     def is_alive(self) -> bool:
-        return self._process.poll() is None
+        return self._process.is_alive()
 
     def _send(self, **command: Any) -> None:
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps(command) + "\n")
-            self._process.stdin.flush()
-        except (BrokenPipeError, ValueError) as error:
-            raise self._dead() from error
-
-    def _receive(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise self._dead()
-        reply: dict[str, Any] = json.loads(line)
-        if "error" in reply:
-            raise StreamError(f"the producer failed: {reply['error']}; its log is {self.log_path}")
-        return reply
-
-    def _dead(self) -> StreamError:
-        status = self._process.wait()
-        return StreamError(f"the producer died (exit status {status}); its log is {self.log_path}")
+        self._process.tell(json.dumps(command))
 
     def close(self) -> None:
         """End the process; safe to call twice."""
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with suppress(BrokenPipeError):  # a command that the dead process did not read
-                    pipe.close()
-        self._log.close()
+        self._process.end()
         self.counters.close()
 
     def __enter__(self) -> Producer:

@@ -147,3 +147,19 @@ def test_phase_can_be_abandoned_and_a_crash_is_reported_with_its_log(server: Nul
         with pytest.raises(MachineError, match=r"load generator ended on its own. Its log, .*load-generator.log"):
             started.play(1, time.monotonic() + 5)
     assert started.pids == []
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("print('no', flush=True); input()", "sent 'no' where 'ready' was expected"),
+        ("input()", "did not say 'ready' in time"),
+        ("raise SystemExit('reason')", "ended on its own"),
+    ],
+)
+def test_failed_start_is_reported(program: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidemark.studies.catalogs.window.generator.READY_S", 0.3 if program == "input()" else 60)
+    started = Generator([sys.executable, "-c", program], tmp_path, {})
+    with pytest.raises(MachineError, match=rf"the load generator {said}\. Its log, .*load-generator\.log"), started:
+        pass
+    assert started.pids == []

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tidemark.errors import SystemFailure
-from tidemark.studies.ingest.load.crew import Worker, WorkerPool
+from tidemark.studies.ingest.load.crew import WorkerPool, Writer
 from tidemark.studies.ingest.load.records import FIELDS, WIDTH, Records
 from tidemark.studies.ingest.load.writer import ID_BITS, WorkerConfig, WriterLoop, batches
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, NUMBERS, SENT, UNKNOWN
@@ -201,7 +201,7 @@ def test_killed_writer_is_detected_and_its_records_remain(trips: Path) -> None:
 
 
 def test_program_that_cannot_start_reports_the_reason(trips: Path) -> None:
-    member = Worker(order(trips.with_name("gone"), NullClientFactory()), trips.parent)
+    member = Writer(order(trips.with_name("gone"), NullClientFactory()), trips.parent)
     try:
         with pytest.raises(SystemFailure, match="FileNotFoundError"):
             member.heard("ready")

@@ -36,6 +36,12 @@ def server_environment(**added: str) -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8", "TZ": "UTC", **added}
 
 
+def launched(command: Sequence[object], account: int | None = None) -> list[str]:
+    """Return the arguments that start `command`, as `account` (a uid) if given; it ends with the calling thread."""
+    launch = (sys.executable, "-I", "-S", LAUNCHER, os.getpid(), "-" if account is None else account)
+    return [str(part) for part in (*launch, *command)]
+
+
 def give(path: Path) -> Path:
     """Give the file or folder `path` to the servers' account, which differs from Tidemark's if that is root."""
     account = unprivileged_account()
@@ -126,10 +132,9 @@ class Child:
         """
         if threading.current_thread() is not threading.main_thread():
             raise ServiceError(f"{what}: a server is started from the main thread, whose end is also its own.")
-        launch = [sys.executable, "-I", "-S", LAUNCHER, os.getpid(), "-" if account is None else account]
         with log_path.open("ab") as log:
             process = subprocess.Popen(
-                [str(part) for part in (*launch, *command)],
+                launched(command, account),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import select
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +13,8 @@ from typing import Any
 from tidemark.code import PACKAGE
 from tidemark.errors import MachineError
 from tidemark.paths import Workspace
-from tidemark.services.programs.process import LAUNCHER, server_environment, tail
+from tidemark.services.programs.process import launched, server_environment
+from tidemark.services.programs.worker import Worker
 from tidemark.software.tools import tool_python
 from tidemark.studies.catalogs.requests import FILL, KINDS, LISTING, MOST_ATTEMPTS, MOST_RETRIES, Phase
 from tidemark.systems.catalogs.base import CatalogSystem, Endpoint
@@ -85,14 +82,13 @@ class Generator:
 
     def __init__(self, program: Sequence[str | Path], folder: Path, order: Mapping[str, Any]) -> None:
         """Write the order to `folder`. `program` is the environment's interpreter and the program that reads it."""
-        self._result, self._log = folder / "played.json", folder / "load-generator.log"
-        self._stopping = folder / "stopping"
+        self._result, self._stopping = folder / "played.json", folder / "stopping"
         path = folder / "order.json"
         path.write_text(json.dumps({**order, "stopping": str(self._stopping)}))
-        self._command = [sys.executable, "-I", "-S", LAUNCHER, os.getpid(), "-", *program, path, self._result]
+        self._command = launched([*program, path, self._result])
         self._folder = folder
         self._cancelled = False
-        self._process: subprocess.Popen[bytes] | None = None
+        self._worker: Worker | None = None
 
     @classmethod
     def of(
@@ -117,39 +113,32 @@ class Generator:
         return cls([sys.executable, "-m", LIBRARY], folder, _for_library(phases, system))
 
     def __enter__(self) -> Generator:
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [str(word) for word in self._command],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=server_environment(HOME=str(self._folder), PYTHONPATH=str(PACKAGE.parent)),
-                cwd=self._folder,
-            )
-        self._said = b""
+        self._worker = Worker(
+            "the load generator",
+            self._command,
+            self._folder / "load-generator.log",
+            MachineError,
+            env=server_environment(HOME=str(self._folder), PYTHONPATH=str(PACKAGE.parent)),
+            cwd=self._folder,
+        )
         try:
-            self._hear(time.monotonic() + READY_S, "ready")
+            self._heard("ready")
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.wait()
-            for stream in (process.stdin, process.stdout):
-                with suppress(OSError):
-                    if stream is not None:
-                        stream.close()
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.end()
 
     @property
     def pids(self) -> list[int]:
-        return [] if self._process is None else [self._process.pid]
+        return [] if self._worker is None else [self._worker.pid]
 
     def has_ended(self) -> bool:
-        return self._process is not None and self._process.poll() is not None
+        return self._worker is not None and not self._worker.is_alive()
 
     def cancel(self) -> None:
         """Make `play` return; called from another thread."""
@@ -161,42 +150,21 @@ class Generator:
 
     def play(self, number: int, deadline: float) -> int | None:
         """Play phase `number`; return its nanoseconds, or None if it was abandoned or missed the deadline."""
-        self._tell(f"go {number}\n")
-        words = self._hear(deadline, "done", str(number))
-        return int(words[2]) if words else None
+        assert self._worker is not None
+        self._worker.tell("go", number)
+        while (took := self._worker.hear(f"done {number}", time.monotonic() + LOOK_S)) is None:
+            if self._cancelled or time.monotonic() > deadline:
+                return None
+        return int(took)
 
     def played(self) -> Played:
-        self._hear(time.monotonic() + READY_S, "written")
+        self._heard("written")
         found: dict[str, Any] = json.loads(self._result.read_text())
         return Played(found["columns"], found["began_ns"], tuple(found["said"]))
 
-    def _tell(self, line: str) -> None:
-        assert self._process is not None and self._process.stdin is not None
-        try:
-            self._process.stdin.write(line.encode())
-            self._process.stdin.flush()
-        except OSError as error:
-            raise self._failure("ended on its own") from error
-
-    def _hear(self, deadline: float, *expected: str) -> list[str]:
-        """Return the words of the next line; [] if "done" is late or abandoned. Raises MachineError for all else."""
-        assert self._process is not None and self._process.stdout is not None
-        while b"\n" not in self._said:
-            if select.select([self._process.stdout], [], [], LOOK_S)[0]:
-                more = os.read(self._process.stdout.fileno(), 4096)
-                if not more:
-                    raise self._failure("ended on its own")
-                self._said += more
-            elif self._cancelled or time.monotonic() > deadline:
-                if expected[0] != "done":
-                    raise self._failure(f"did not say '{expected[0]}' in time")
-                return []
-        line, _, self._said = self._said.partition(b"\n")
-        words = line.decode().split()
-        if words[: len(expected)] != list(expected):
-            raise self._failure(f"sent {line.decode()!r} where '{' '.join(expected)}' was expected")
-        return words
-
-    def _failure(self, happened: str) -> MachineError:
-        said = tail(self._log) or "(it is empty)"
-        return MachineError(f"the load generator {happened}. Its log, {self._log}, ends:\n{said}")
+    def _heard(self, expected: str) -> None:
+        assert self._worker is not None
+        deadline = time.monotonic() + READY_S
+        while self._worker.hear(expected, time.monotonic() + LOOK_S) is None:
+            if self._cancelled or time.monotonic() > deadline:
+                raise self._worker.failure(f"did not say '{expected}' in time")

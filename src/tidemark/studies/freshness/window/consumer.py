@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import select
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -21,11 +19,10 @@ from pathlib import Path
 import confluent_kafka
 import pyarrow as pa
 
-from tidemark.errors import SystemFailure
 from tidemark.machine.processes import cpu_seconds
 from tidemark.process_lifetime import die_with_parent
 from tidemark.services.http import keep_loopback_direct
-from tidemark.services.programs.process import tail
+from tidemark.services.programs.worker import Worker
 from tidemark.stream.consumer import EventConsumer, check
 from tidemark.stream.events import Encoding
 from tidemark.stream.json_events import JsonCodec
@@ -37,7 +34,6 @@ from tidemark.systems.writers import ClientFactory
 
 PROGRAM = "tidemark.studies.freshness.window.consumer"
 READY_SECONDS = 60.0
-LOOK_SECONDS = 0.2
 EXACTLY_ONCE = "it goes on with the event that the table's number of rows names"
 MOST = 100_000  # most events per commit
 REST_SECONDS = 0.2  # longest time of an empty poll
@@ -97,9 +93,9 @@ class OwnConsumer:
     """The consumer's process, with the interface of a pipeline, so that it gets the same kills as the others."""
 
     def __init__(self, directory: Path, encoding: str, policy: Policy) -> None:
-        self._directory, self._log = directory, directory / "consumer.log"
+        self._log = directory / "consumer.log"
         self._encoding, self._policy = encoding, policy
-        self._process: subprocess.Popen[bytes] | None = None
+        self._worker: Worker | None = None
         self._order: Order | None = None
         self._table: TableSystem | None = None
         self._ended_seconds = 0.0
@@ -119,17 +115,12 @@ class OwnConsumer:
         self._launch(self._order)
 
     def kill(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
+        worker, self._worker = self._worker, None
+        if worker is None:
             return
         with suppress(OSError):
-            self._ended_seconds += cpu_seconds(process.pid)
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            with suppress(OSError):
-                if pipe is not None:
-                    pipe.close()
+            self._ended_seconds += cpu_seconds(worker.pid)
+        worker.end()
 
     def again(self) -> None:
         assert self._order is not None and self._table is not None
@@ -137,35 +128,26 @@ class OwnConsumer:
 
     def check(self) -> None:
         """Raise SystemFailure, with the end of the log, if the process has ended."""
-        if self._process is None or self._process.poll() is not None:
-            raise SystemFailure(f"the consumer ended on its own. Its log, {self._log}, ends:\n{tail(self._log)}")
+        assert self._worker is not None
+        if not self._worker.is_alive():
+            raise self._worker.failure("ended on its own")
 
     def stop(self) -> None:
         """Stop the process; events that it gathered and did not commit are dropped."""
         self.kill()
 
     def pids(self) -> list[int]:
-        return [] if self._process is None else [self._process.pid]
+        return [] if self._worker is None else [self._worker.pid]
 
     def ended_seconds(self) -> float:
         return self._ended_seconds
 
     def _launch(self, order: Order) -> None:
-        command = [sys.executable, "-m", PROGRAM, str(os.getpid())]
-        with self._log.open("ab") as log:
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
-        self._process = process
-        assert process.stdin is not None and process.stdout is not None
-        with suppress(BrokenPipeError):  # the log contains the reason of its end
-            process.stdin.write(pickle.dumps(order))
-            process.stdin.close()
-        deadline = time.monotonic() + READY_SECONDS
-        while not select.select([process.stdout], [], [], LOOK_SECONDS)[0]:
-            if time.monotonic() > deadline:
-                raise SystemFailure(f"the consumer was not ready within {READY_SECONDS:.0f} s; its log is {self._log}")
-        if process.stdout.readline() != b"ready\n":
-            process.wait()
-            self.check()
+        command = [sys.executable, "-m", PROGRAM, os.getpid()]
+        self._worker = worker = Worker("the consumer", command, self._log)
+        worker.send(pickle.dumps(order))
+        late = f"the consumer was not ready within {READY_SECONDS:.0f} s; its log is {self._log}"
+        worker.heard("ready", time.monotonic() + READY_SECONDS, late)
 
 
 if __name__ == "__main__":

@@ -10,11 +10,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidemark.errors import SystemFailure
 from tidemark.machine.processes import cpu_seconds
 from tidemark.studies.ingest.fault_injection.reconnecting_writer import ReconnectingWriterConfig, publish_factory
 from tidemark.studies.ingest.fault_injection.settings import NEVER
-from tidemark.studies.ingest.load.crew import DRAIN_S, Worker, Workers
+from tidemark.studies.ingest.load.crew import DRAIN_S, Workers, Writer
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
 from tidemark.systems.tables import TableSystem
@@ -43,12 +42,12 @@ class ReconnectingWriters(Workers):
         for _ in range(self._count):
             self._join()
 
-    def _join(self) -> Worker:
-        self._members.append(Worker(self._order(len(self._members) + 1), self._folder, RECONNECTING_WRITER))
+    def _join(self) -> Writer:
+        self._members.append(Writer(self._order(len(self._members) + 1), self._folder, RECONNECTING_WRITER))
         return self._members[-1]
 
     @property
-    def _living(self) -> list[Worker]:
+    def _living(self) -> list[Writer]:
         return [member for member in self._members if member.order.number not in self._killed]
 
     @property
@@ -69,7 +68,7 @@ class ReconnectingWriters(Workers):
     def kill(self, number: int) -> int:
         """Kill the writer with this `number`; return the time (ns) just before."""
         member = self._members[number - 1]
-        self._ended_seconds += cpu_seconds(member.process.pid)
+        self._ended_seconds += cpu_seconds(member.pid)
         self._killed.add(number)
         moment = time.perf_counter_ns()
         member.process.kill()
@@ -97,11 +96,9 @@ class ReconnectingWriters(Workers):
         for member in self._living:
             member.tell("end")
         deadline, said = time.monotonic() + DRAIN_S, []
+        late = f"a commit did not return within {DRAIN_S:.0f} s of the window's end"
         for member in self._living:
-            words = member.hear("done", deadline)
-            if words is None:
-                raise SystemFailure(f"a commit did not return within {DRAIN_S:.0f} s of the window's end")
-            said += json.loads(words)
+            said += json.loads(member.heard("done", deadline, late))
         self.said = tuple(dict.fromkeys(said))
         return moment
 

@@ -6,15 +6,11 @@ They are writers, each with its own client of the table, or a front and one proc
 from __future__ import annotations
 
 import json
-import os
 import pickle
-import select
-import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -23,14 +19,14 @@ from numpy.typing import NDArray
 
 from tidemark.code import PACKAGE
 from tidemark.errors import MachineError, SystemFailure
-from tidemark.services.programs.process import LAUNCHER, server_environment, tail
+from tidemark.services.programs.process import launched, server_environment
+from tidemark.services.programs.worker import READY_S, Worker
 from tidemark.studies.ingest.gateway.server import HOST, GatewayConfig
 from tidemark.studies.ingest.load.records import WIDTH
 from tidemark.studies.ingest.load.requests import ClientConfig
 from tidemark.studies.ingest.load.writer import WorkerConfig
 
 WRITER = "tidemark.studies.ingest.load.writer"
-READY_S = 120.0
 DRAIN_S = 60.0  # after the window's end, for operations in flight
 HEAD_START_NS = 50_000_000  # from the start command to the common start
 LOOK_S = 0.2
@@ -54,73 +50,22 @@ class Writing(Protocol):
         """Return the records of each writer, by writer number."""
 
 
-class Program:
+class Program(Worker):
     """Python program in a separate process, which receives an order and exchanges lines with this one."""
 
     def __init__(self, name: str, module: str, order: object, folder: Path) -> None:
         """Start `module`; `name` is used in messages and for the log in `folder`; `order` is pickled."""
-        self.name = name
-        self.log = folder / f"{name.replace(' ', '-')}.log"
-        self._said = b""
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), "-", sys.executable, "-m", module],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=server_environment(HOME=str(folder), PYTHONPATH=str(PACKAGE.parent)),
-                cwd=folder,
-            )
-        self._send(pickle.dumps(order))
-
-    def tell(self, *words: object) -> None:
-        self._send(f"{' '.join(map(str, words))}\n".encode())
-
-    def _send(self, data: bytes) -> None:
-        assert self.process.stdin is not None
-        try:
-            self.process.stdin.write(data)
-            self.process.stdin.flush()
-        except OSError as error:
-            raise self._failure("ended on its own") from error
-
-    def hear(self, expected: str, deadline: float) -> str | None:
-        """Return the rest of its next line after the word `expected`, or None if no line comes by `deadline`."""
-        assert self.process.stdout is not None
-        while b"\n" not in self._said:
-            if select.select([self.process.stdout], [], [], LOOK_S)[0]:
-                more = os.read(self.process.stdout.fileno(), 1 << 16)
-                if not more:
-                    raise self._failure("ended on its own")
-                self._said += more
-            elif time.monotonic() > deadline:
-                return None
-        line, _, self._said = self._said.partition(b"\n")
-        word, _, rest = line.decode().partition(" ")
-        if word != expected:
-            raise self._failure(f"sent {line.decode()!r} where '{expected}' was expected")
-        return rest
-
-    def heard(self, expected: str) -> str:
-        rest = self.hear(expected, time.monotonic() + READY_S)
-        if rest is None:
-            raise self._failure(f"did not say '{expected}' within {READY_S:.0f} s")
-        return rest
-
-    def _failure(self, happened: str) -> SystemFailure:
-        said = tail(self.log) or "(it is empty)"
-        return SystemFailure(f"{self.name} {happened}. Its log, {self.log}, ends:\n{said}")
-
-    def end(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout):
-            with suppress(OSError):
-                if stream is not None:
-                    stream.close()
+        super().__init__(
+            name,
+            launched([sys.executable, "-m", module]),
+            folder / f"{name.replace(' ', '-')}.log",
+            env=server_environment(HOME=str(folder), PYTHONPATH=str(PACKAGE.parent)),
+            cwd=folder,
+        )
+        self.send(pickle.dumps(order))
 
 
-class Worker(Program):
+class Writer(Program):
     """Process of one writer, which runs the module `program`."""
 
     def __init__(self, order: WorkerConfig, folder: Path, program: str = WRITER) -> None:
@@ -133,7 +78,7 @@ class Worker(Program):
 
 
 def noted(path: Path, most: int, who: str) -> NDArray[np.int64]:
-    """Return the records in a file, as `Worker.records` does; raise MachineError if they filled the file."""
+    """Return the records in a file, as `Writer.records` does; raise MachineError if they filled the file."""
     count = int(np.fromfile(path, np.int64, 1)[0])
     if count >= most:
         raise MachineError(f"{who} tried more than {most:,} commits, for which there is no room")
@@ -144,7 +89,7 @@ class Workers(ABC):
     """Context manager for writers: on entry all have opened their clients, and after exit none runs."""
 
     def __init__(self) -> None:
-        self._members: list[Worker] = []  # by writer number
+        self._members: list[Writer] = []  # by writer number
         self.said: tuple[str, ...] = ()
 
     @abstractmethod
@@ -166,13 +111,13 @@ class Workers(ABC):
             member.end()
 
     @property
-    def _living(self) -> list[Worker]:
+    def _living(self) -> list[Writer]:
         """The writers that were not killed."""
         return self._members
 
     @property
     def pids(self) -> list[int]:
-        return [member.process.pid for member in self._living]
+        return [member.pid for member in self._living]
 
     def has_failed(self) -> bool:
         """Return True if a writer that was not killed ended with an error."""
@@ -193,7 +138,7 @@ class WorkerPool(Workers):
 
     def _start(self) -> None:
         for order in self._orders:
-            self._members.append(Worker(order, self._folder, self._program))
+            self._members.append(Writer(order, self._folder, self._program))
 
     @property
     def asking(self) -> Program:
@@ -290,11 +235,11 @@ class GatewayPool:
     @property
     def pids(self) -> list[int]:
         """Pids of the front."""
-        return [each.process.pid for each in self._programs[:1]]
+        return [each.pid for each in self._programs[:1]]
 
     @property
     def client_pids(self) -> list[int]:
-        return [each.process.pid for each in self._programs[1:]]
+        return [each.pid for each in self._programs[1:]]
 
     @property
     def asking(self) -> Program:
@@ -330,10 +275,7 @@ class GatewayPool:
         """End the front, once the clients have ended; `words` are the clients' errors as JSON."""
         front = self._programs[0]
         front.process.terminate()
-        ended = front.hear("done", time.monotonic() + READY_S)
-        if ended is None:
-            raise SystemFailure(f"the front did not end within {READY_S:.0f} s")
-        self.told = json.loads(ended)
+        self.told = json.loads(front.heard("done", late=f"the front did not end within {READY_S:.0f} s"))
         self.said = tuple(dict.fromkeys((*self.told["said"], *json.loads(words))))
 
     def cancel(self) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from tidemark.errors import SystemFailure
 from tidemark.studies.ingest.load.crew import DRAIN_S, Program, WorkerPool
 from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.maintenance.compactor import Call, Upkeep
@@ -52,7 +51,7 @@ class MaintainedPool(WorkerPool):
 
     def beside(self, name: str) -> list[int]:
         """Return the pid of the process `name`, READER or KEEPER, in a list; [] if there is none."""
-        return [program.process.pid for program in self._beside if program.name == name]
+        return [program.pid for program in self._beside if program.name == name]
 
     def has_failed(self) -> bool:
         return super().has_failed() or any(program.process.poll() not in (None, 0) for program in self._beside)
@@ -67,12 +66,8 @@ class MaintainedPool(WorkerPool):
             return None
         found: list[Any] = []
         for program in self._beside:
-            words = program.hear("done", time.monotonic() + DRAIN_S)
-            if words is None:
-                raise SystemFailure(
-                    f"the process '{program.name}' did not return within {DRAIN_S:.0f} s of the window's end"
-                )
-            found.append(json.loads(words))
+            late = f"the process '{program.name}' did not return within {DRAIN_S:.0f} s of the window's end"
+            found.append(json.loads(program.heard("done", time.monotonic() + DRAIN_S, late)))
         self.polls = Polls(**found[0])
         self.calls = [Call(**call) for calls in found[1:] for call in calls]
         return written

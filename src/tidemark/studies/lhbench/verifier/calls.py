@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any
 from tidemark.code import PACKAGE
 from tidemark.errors import MachineError
 from tidemark.paths import Workspace, exclusive, private_directory
-from tidemark.services.programs.process import LAUNCHER, server_environment, tail
+from tidemark.services.programs.process import launched, server_environment, tail
 from tidemark.software.tools import tool_python
 
 TOOL = "lhbench"
@@ -39,11 +37,10 @@ class Verifier:
         asked, answered, log = (self.folder / name for name in ("order.json", "answer.json", "judge.log"))
         asked.write_text(json.dumps(order))
         answered.unlink(missing_ok=True)
-        command = [sys.executable, "-I", "-S", LAUNCHER, os.getpid(), "-", self.python, "-m", PROGRAM, asked, answered]
         environment = server_environment(HOME=str(self.folder), PYTHONPATH=str(PACKAGE.parent))
         with log.open("ab") as file:
             done = subprocess.run(
-                [str(word) for word in command],
+                launched([self.python, "-m", PROGRAM, asked, answered]),
                 stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment, cwd=self.folder, check=False,
             )  # fmt: skip
         if done.returncode or not answered.exists():
