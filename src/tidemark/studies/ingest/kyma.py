@@ -12,8 +12,7 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.statistics import Estimate
 from tidemark.results.tables.table import Column, Table, TableBuilder
 from tidemark.studies.ingest import published
-from tidemark.studies.ingest.group import tables as group
-from tidemark.studies.ingest.measures import (
+from tidemark.studies.ingest.claims import (
     IngestClaimData,
     printed_files_twice,
     printed_gap,
@@ -23,12 +22,13 @@ from tidemark.studies.ingest.measures import (
     printed_rates,
     printed_requests_a_file,
 )
+from tidemark.studies.ingest.concurrent_writers.tables import in_order
+from tidemark.studies.ingest.group_commit import tables as group
+from tidemark.studies.ingest.metrics import COMMITS, P99, REQUESTS, REQUESTS_A_FILE, ROWS, outcomes
 from tidemark.studies.ingest.outcomes import ACKED
 from tidemark.studies.ingest.part import hot_cell
 from tidemark.studies.ingest.published import BUNDLED, DIRECT, STAGED
-from tidemark.studies.ingest.quantities import COMMITS, P99, REQUESTS, REQUESTS_A_FILE, ROWS, outcomes
 from tidemark.studies.ingest.settings import ONE, GroupSettings, WritersSettings
-from tidemark.studies.ingest.writers.tables import in_order
 
 NOT_HERE = (
     ("kyma itself", "in no registry; its absolute numbers are shown next to Tidemark's and never judged"),

@@ -11,8 +11,8 @@ from tidemark.analysis.metrics import Metric
 from tidemark.results.tables.table import Column, Table, TableBuilder
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import Written
+from tidemark.studies.ingest.metrics import ABANDONED, CONFLICTS, ERRORS
 from tidemark.studies.ingest.parts import part_name
-from tidemark.studies.ingest.quantities import ABANDONED, CONFLICTS, ERRORS
 from tidemark.studies.ingest.record import CheckRecord
 
 

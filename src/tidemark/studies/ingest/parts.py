@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tidemark.runs.spec import HasSettings
 from tidemark.studies.ingest.fault_injection.settings import FAULTS, FaultSettings
-from tidemark.studies.ingest.front.settings import FRONT, FrontSettings
+from tidemark.studies.ingest.gateway_crash.settings import FRONT, FrontSettings
 from tidemark.studies.ingest.maintenance.settings import MAINTENANCE, MaintenanceSettings
 from tidemark.studies.ingest.power_failure.settings import CUT, CutSettings
 from tidemark.studies.ingest.settings import (

@@ -10,13 +10,13 @@ from tidemark.runs.runset import Series
 from tidemark.studies.ingest.fault_injection.kills import costly, killed_of, retry_of
 from tidemark.studies.ingest.fault_injection.settings import BLIND, FAULTS
 from tidemark.studies.ingest.gateway.policies import STAGED
-from tidemark.studies.ingest.group.tables import shape
+from tidemark.studies.ingest.group_commit.tables import shape
 from tidemark.studies.ingest.maintenance.maintenance_results import is_maintained, kept_of, wrong
+from tidemark.studies.ingest.metrics import COMMITS, CONFLICTS, FAIRNESS, LOST, P50, P99, ROWS
 from tidemark.studies.ingest.parts import part_name
 from tidemark.studies.ingest.power_failure.results import Cuts
 from tidemark.studies.ingest.power_failure.results import costly as costly_cuts
 from tidemark.studies.ingest.power_failure.settings import CUT, CutSettings
-from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS, FAIRNESS, LOST, P50, P99, ROWS
 from tidemark.studies.ingest.settings import GROUP, ONE, WRITERS, GroupSettings, WritersSettings
 from tidemark.systems.base import FULL
 

@@ -15,19 +15,19 @@ from tidemark.results.tables.table import Table, TableBuilder
 from tidemark.runs.runset import RunSet
 from tidemark.studies.assembly import Written, claims_of, figure_specs_of
 from tidemark.studies.ingest import kyma, published
+from tidemark.studies.ingest.claims import MEASURES, IngestClaimData
+from tidemark.studies.ingest.concurrent_writers import results as writers
 from tidemark.studies.ingest.fault_injection import results as faults
-from tidemark.studies.ingest.group import results as group
+from tidemark.studies.ingest.group_commit import results as group
 from tidemark.studies.ingest.maintenance import results as maintenance
-from tidemark.studies.ingest.measures import MEASURES, IngestClaimData
+from tidemark.studies.ingest.metrics import QUANTITIES as OF_COMMITS
 from tidemark.studies.ingest.object_store import results as storage
+from tidemark.studies.ingest.open_loop import results as tail
 from tidemark.studies.ingest.part import UNEQUAL
 from tidemark.studies.ingest.power_failure import results as cut
 from tidemark.studies.ingest.pruning import results as pruning
-from tidemark.studies.ingest.quantities import QUANTITIES as OF_COMMITS
 from tidemark.studies.ingest.questions import QUESTIONS
 from tidemark.studies.ingest.study import STUDY
-from tidemark.studies.ingest.tail import results as tail
-from tidemark.studies.ingest.writers import results as writers
 from tidemark.studies.study import Results
 
 HERE = Path(__file__).parent

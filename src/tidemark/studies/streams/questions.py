@@ -12,7 +12,7 @@ from tidemark.analysis.statistics import BootstrapEstimate, Floats
 from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, cold, hot
 from tidemark.runs.names import BATCH, MAIN, MODES, SINGLE
 from tidemark.runs.runset import Series
-from tidemark.studies.streams.quantities import (
+from tidemark.studies.streams.metrics import (
     FILES_LEFT,
     FIRST_WRITE,
     FLUSH_PER_ROW,

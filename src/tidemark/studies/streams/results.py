@@ -16,9 +16,9 @@ from tidemark.runs.names import BATCH, MAIN, SINGLE
 from tidemark.runs.runset import Series
 from tidemark.studies.assembly import claims_of, figure_specs_of, tables_of
 from tidemark.studies.streams import paper, published
+from tidemark.studies.streams.claims import MEASURES, StreamClaimData
 from tidemark.studies.streams.findings import findings
-from tidemark.studies.streams.measures import MEASURES, StreamClaimData
-from tidemark.studies.streams.quantities import FILES_PER_COMMIT, GROWTH, QUANTITIES, SYSTEM_RATE
+from tidemark.studies.streams.metrics import FILES_PER_COMMIT, GROWTH, QUANTITIES, SYSTEM_RATE
 from tidemark.studies.streams.questions import QUESTIONS
 from tidemark.studies.streams.study import STUDY
 from tidemark.studies.streams.tables import age, inlining, performance, storage

@@ -13,7 +13,7 @@ from tidemark.analysis.statistics import BootstrapEstimate, at_most, generator
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.fault_injection.settings import BLIND, CHECK, FAULTS, NEVER, FaultSettings
-from tidemark.studies.ingest.front.settings import FRONT
+from tidemark.studies.ingest.gateway_crash.settings import FRONT
 from tidemark.studies.ingest.part import of_part
 from tidemark.studies.ingest.parts import part_name
 

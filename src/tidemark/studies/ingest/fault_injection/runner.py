@@ -19,7 +19,7 @@ from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
-    from tidemark.studies.ingest.front.crew import RestartingGateway
+    from tidemark.studies.ingest.gateway_crash.crew import RestartingGateway
 
 TABLE = "table"
 

@@ -17,9 +17,9 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.maintenance.compactor import DONE
 from tidemark.studies.ingest.maintenance.settings import MAINTAINED, MAINTENANCE
+from tidemark.studies.ingest.metrics import NOT_COMPARABLE, outcomes
 from tidemark.studies.ingest.outcomes import ACKED
 from tidemark.studies.ingest.part import of_part
-from tidemark.studies.ingest.quantities import NOT_COMPARABLE, outcomes
 from tidemark.systems.writers import CommitStatus
 
 Floats = NDArray[np.float64]

@@ -25,8 +25,8 @@ from tidemark.studies.ingest.maintenance.maintenance_results import (
     words_of,
 )
 from tidemark.studies.ingest.maintenance.settings import MAINTENANCE
+from tidemark.studies.ingest.metrics import NOT_COMPARABLE, refusals
 from tidemark.studies.ingest.part import PartResults
-from tidemark.studies.ingest.quantities import NOT_COMPARABLE, refusals
 
 MEGABYTE = 1e6
 WHOLE, NOTHING = "all of it", "none"  # shown in place of an operation

@@ -15,9 +15,9 @@ from tidemark.planner.cost_model import Cell as Shape
 from tidemark.planner.cost_model import Cost, rtt_of
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.runset import Series
+from tidemark.studies.ingest.metrics import COMMITS, FILES, NOT_COMPARABLE, P50, P99
 from tidemark.studies.ingest.part import VERDICT, PartResults, column_of, hot_cell, verdict_of
 from tidemark.studies.ingest.parts import part_name, settings_of
-from tidemark.studies.ingest.quantities import COMMITS, FILES, NOT_COMPARABLE, P50, P99
 from tidemark.studies.ingest.settings import ONE, STORAGE, StorageSettings, WritersSettings
 
 ASKED = (P50, P99, COMMITS, FILES)

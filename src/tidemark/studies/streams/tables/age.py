@@ -12,7 +12,7 @@ from tidemark.analysis.statistics import BootstrapEstimate, generator, median
 from tidemark.results.tables.table import RUN, SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.coding.json_reader import spelt
 from tidemark.runs.run import Run
-from tidemark.studies.streams.quantities import GROWTH
+from tidemark.studies.streams.metrics import GROWTH
 
 AXIS = "commits"
 PARTS = 5  # of a window; the first and the last are compared

@@ -9,7 +9,7 @@ from typing import Any
 from tidemark.analysis.formatting import Cell, MissingCell, attempt
 from tidemark.results.tables.table import SWEEP, SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
-from tidemark.studies.streams.quantities import WRITE_MEDIAN
+from tidemark.studies.streams.metrics import WRITE_MEDIAN
 
 FORMAT = "DuckLake"
 LIMIT = "data_inlining_row_limit"  # key in the system's settings

@@ -11,7 +11,7 @@ from tidemark.runs.names import SINGLE
 from tidemark.runs.run import Run
 from tidemark.runs.views import last_hot
 from tidemark.studies.streams import published
-from tidemark.studies.streams.quantities import WRITE_AMPLIFICATION
+from tidemark.studies.streams.metrics import WRITE_AMPLIFICATION
 
 MB = 1e6
 

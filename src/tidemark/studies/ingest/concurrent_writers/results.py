@@ -10,11 +10,11 @@ from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import Written
+from tidemark.studies.ingest.concurrent_writers import tables
+from tidemark.studies.ingest.metrics import COMMITS, CONFLICTS, P50
 from tidemark.studies.ingest.part import PartResults, of_part
-from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS, P50
 from tidemark.studies.ingest.record import CheckRecord
 from tidemark.studies.ingest.settings import ONE, RETRIES, WRITERS, WritersSettings
-from tidemark.studies.ingest.writers import tables
 
 
 class Writer(SentenceWriter):
@@ -141,7 +141,7 @@ def _findings(measures: Measures) -> tuple[Written, ...]:
 
 RESULTS = PartResults(
     tables=tables.build,
-    figures="tidemark.studies.ingest.writers.figures",
+    figures="tidemark.studies.ingest.concurrent_writers.figures",
     sentences=lambda measures: Writer(measures).sentences(),
     findings=_findings,
 )

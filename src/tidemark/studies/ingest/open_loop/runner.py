@@ -19,14 +19,14 @@ from tidemark.errors import SystemFailure
 from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
-from tidemark.studies.ingest.group.runner import MOST_A_SECOND as MOST_OF_A_CLIENT
-from tidemark.studies.ingest.group.runner import ROWS_A_FLUSH
+from tidemark.studies.ingest.group_commit.runner import MOST_A_SECOND as MOST_OF_A_CLIENT
+from tidemark.studies.ingest.group_commit.runner import ROWS_A_FLUSH
 from tidemark.studies.ingest.load.crew import DRAIN_S, GatewayPool, Program, WorkerPool
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.load.writer import WorkerConfig
+from tidemark.studies.ingest.open_loop.schedule import Notes, read_notes
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
 from tidemark.studies.ingest.settings import TailSettings
-from tidemark.studies.ingest.tail.schedule import Notes, read_notes
 from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, fresh_table
 from tidemark.studies.ingest.window.samples import IngestWindow
 
@@ -136,7 +136,7 @@ class TailWindow(IngestWindow):
 
 
 # Modules that run as stand-alone programs.
-WRITER, CLIENTS = "tidemark.studies.ingest.tail.writer", "tidemark.studies.ingest.tail.clients"
+WRITER, CLIENTS = "tidemark.studies.ingest.open_loop.writer", "tidemark.studies.ingest.open_loop.clients"
 
 
 class OpenLoopRunner(IngestRunner):

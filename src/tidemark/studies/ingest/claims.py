@@ -16,8 +16,8 @@ from tidemark.studies.ingest import published
 from tidemark.studies.ingest.fault_injection.kills import costly, retry_of, series_with_kills, twice
 from tidemark.studies.ingest.fault_injection.settings import BLIND, FAULTS
 from tidemark.studies.ingest.maintenance.maintenance_results import kept_of, pairs, round_s
+from tidemark.studies.ingest.open_loop.metrics import CLOSED_P99, RESPONSE_P99
 from tidemark.studies.ingest.published import BUNDLED, DIRECT, STAGED, Printed
-from tidemark.studies.ingest.tail.quantities import CLOSED_P99, RESPONSE_P99
 
 
 class IngestClaimData(ClaimData):

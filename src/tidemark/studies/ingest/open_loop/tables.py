@@ -12,10 +12,7 @@ from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.ingest.part import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, of_part, verdict_of
-from tidemark.studies.ingest.record import ScheduleRecord
-from tidemark.studies.ingest.settings import ONE, TAIL, TailSettings
-from tidemark.studies.ingest.tail.quantities import (
+from tidemark.studies.ingest.open_loop.metrics import (
     CAPACITY,
     CLOSED_P99,
     CORRECTED_P99,
@@ -31,6 +28,9 @@ from tidemark.studies.ingest.tail.quantities import (
     WAIT_P99,
     is_overloaded,
 )
+from tidemark.studies.ingest.part import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, of_part, verdict_of
+from tidemark.studies.ingest.record import ScheduleRecord
+from tidemark.studies.ingest.settings import ONE, TAIL, TailSettings
 
 RATES = (CAPACITY, OFFERED, UTILISATION)
 TIMES = (

@@ -10,8 +10,8 @@ from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.runs.runset import Series
 from tidemark.studies.assembly import Written
 from tidemark.studies.ingest.gateway.policies import BUNDLED, STAGED
-from tidemark.studies.ingest.group import tables
-from tidemark.studies.ingest.group.tables import gains, shape
+from tidemark.studies.ingest.group_commit import tables
+from tidemark.studies.ingest.group_commit.tables import gains, shape
 from tidemark.studies.ingest.part import PartResults
 
 
@@ -65,7 +65,7 @@ def _findings(measures: Measures) -> tuple[Written, ...]:
 
 RESULTS = PartResults(
     tables=tables.build,
-    figures="tidemark.studies.ingest.group.figures",
+    figures="tidemark.studies.ingest.group_commit.figures",
     sentences=lambda measures: Gathering(measures).sentences(),
     findings=_findings,
 )

@@ -9,11 +9,11 @@ from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.runs.runset import Series
 from tidemark.studies.assembly import Written
+from tidemark.studies.ingest.open_loop import tables
+from tidemark.studies.ingest.open_loop.metrics import CODE, CORRECTED_P99, QUANTITIES, RESPONSE_P99
+from tidemark.studies.ingest.open_loop.tables import in_order, overloaded, understated
 from tidemark.studies.ingest.part import PartResults
 from tidemark.studies.ingest.settings import ONE, TailSettings
-from tidemark.studies.ingest.tail import tables
-from tidemark.studies.ingest.tail.quantities import CODE, CORRECTED_P99, QUANTITIES, RESPONSE_P99
-from tidemark.studies.ingest.tail.tables import in_order, overloaded, understated
 
 
 class Tail(SentenceWriter):
@@ -58,7 +58,7 @@ def _which(series: Series) -> str:
 
 RESULTS = PartResults(
     tables=tables.build,
-    figures="tidemark.studies.ingest.tail.figures",
+    figures="tidemark.studies.ingest.open_loop.figures",
     sentences=lambda measures: Tail(measures).sentences(),
     findings=lambda measures: (Tail(measures).omitted,),
     quantities=QUANTITIES,

@@ -16,7 +16,7 @@ from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvail
 from tidemark.analysis.statistics import BootstrapEstimate, generator, known, quantile, ratio_of_sums
 from tidemark.runs.run import Run
 from tidemark.studies.ingest.fault_injection.settings import FAULTS
-from tidemark.studies.ingest.front.settings import FRONT
+from tidemark.studies.ingest.gateway_crash.settings import FRONT
 from tidemark.studies.ingest.load.records import NOT_TOLD
 from tidemark.studies.ingest.outcomes import ACKED, FAILED, GIVEN_UP, REFUSED, UNKNOWN
 from tidemark.studies.ingest.power_failure.settings import CUT
@@ -257,5 +257,5 @@ QUANTITIES = MetricSet(
         FILES, REQUESTS, REQUESTS_A_FILE, REQUESTS_A_COMMIT, SERVER_CPU, WRITER_CPU,
     ),
     headline=(COMMITS, P50, P99, CONFLICTS, LOST),
-    code=("studies/ingest/quantities.py", "studies/ingest/outcomes.py"),
+    code=("studies/ingest/metrics.py", "studies/ingest/outcomes.py"),
 )  # fmt: skip

@@ -287,5 +287,5 @@ QUANTITIES = MetricSet(
         FILES_LEFT, SLOWER_AFTER, WRITER_CPU, SERVERS_CPU, STREAM_CPU, WRITER_MEMORY, SERVERS_MEMORY,
     ),
     headline=(WRITE_MEDIAN, WRITE_P99, HARNESS_RATE, SYSTEM_RATE, GROWTH),
-    code=("studies/streams/quantities.py",),
+    code=("studies/streams/metrics.py",),
 )  # fmt: skip

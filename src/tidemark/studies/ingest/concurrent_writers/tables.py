@@ -11,9 +11,7 @@ from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.views import one_a_system
-from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
-from tidemark.studies.ingest.part import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, of_part, verdict_of
-from tidemark.studies.ingest.quantities import (
+from tidemark.studies.ingest.metrics import (
     ABANDONED,
     COMMITS,
     CONFLICTS,
@@ -28,6 +26,8 @@ from tidemark.studies.ingest.quantities import (
     outcomes,
     refusals,
 )
+from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
+from tidemark.studies.ingest.part import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, of_part, verdict_of
 from tidemark.studies.ingest.record import CheckRecord, CommitRecord
 from tidemark.studies.ingest.settings import ONE, OWN, WRITERS, WritersSettings
 

@@ -13,8 +13,7 @@ from tidemark.analysis.statistics import Estimate
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.gateway.policies import DIRECT, POLICIES
-from tidemark.studies.ingest.part import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, of_part, verdict_of
-from tidemark.studies.ingest.quantities import (
+from tidemark.studies.ingest.metrics import (
     COMMITS,
     ERRORS,
     P50,
@@ -25,6 +24,7 @@ from tidemark.studies.ingest.quantities import (
     REQUESTS_A_FILE,
     ROWS,
 )
+from tidemark.studies.ingest.part import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, of_part, verdict_of
 from tidemark.studies.ingest.settings import GROUP, GroupSettings
 
 MEASURED = (ROWS, REQUESTS, COMMITS, P50, P99, P999, ERRORS, REQUESTS_A_COMMIT, REQUESTS_A_FILE)

@@ -15,11 +15,11 @@ from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
 from tidemark.paths import private_directory
 from tidemark.studies.ingest.fault_injection.faults import BACK_S, Faults
 from tidemark.studies.ingest.fault_injection.runner import KilledRunner
-from tidemark.studies.ingest.front.crew import RestartingGateway
-from tidemark.studies.ingest.front.settings import FrontSettings
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
-from tidemark.studies.ingest.group.runner import ROWS_A_FLUSH, GroupWindow
+from tidemark.studies.ingest.gateway_crash.crew import RestartingGateway
+from tidemark.studies.ingest.gateway_crash.settings import FrontSettings
+from tidemark.studies.ingest.group_commit.runner import ROWS_A_FLUSH, GroupWindow
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
 from tidemark.studies.ingest.window.runner import fresh_table
