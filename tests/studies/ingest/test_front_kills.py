@@ -41,7 +41,8 @@ def test_killing_the_front_loses_only_rows_acknowledged_before_their_commit(
         assert crew.pids != first and crew.ended_seconds() > 0 and not crew.has_failed()
         noted = crew.records()
     before = (faults.undisturbed_ns, faults.undisturbed)
-    undisturbed, losses = account(noted, start, before, faults.kills, Look.at(table), ROWS)
+    found = account(noted, start, before, faults.kills, Look.at(table), ROWS)
+    undisturbed, losses = found.undisturbed, found.kills
     whole = look(table.ids(), {number: states(each) for number, each in enumerate(noted, 1)}, ROWS)
     assert [(loss.victim, loss.title) for loss in losses] == [("front", "the buffer's process")] * KILLS
     for loss in losses:

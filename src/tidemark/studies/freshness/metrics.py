@@ -145,7 +145,7 @@ def _files(run: Run) -> BootstrapEstimate:
     footprint, oracle = run.footprint, run.manifest.oracle
     if not footprint.data_files:
         raise NotAvailable("no data file is kept")
-    return known((footprint.data_files + footprint.metadata_files) * MILLION / max(oracle.expected, 1))
+    return known(footprint.files * MILLION / max(oracle.expected, 1))
 
 
 def not_once(run: Run) -> BootstrapEstimate:

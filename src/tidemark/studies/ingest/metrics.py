@@ -20,7 +20,7 @@ from tidemark.studies.ingest.gateway_crash.settings import FRONT
 from tidemark.studies.ingest.load.records import NOT_TOLD
 from tidemark.studies.ingest.outcomes import ACKED, FAILED, GIVEN_UP, REFUSED, UNKNOWN
 from tidemark.studies.ingest.power_failure.settings import CUT
-from tidemark.studies.ingest.record import CommitRecord
+from tidemark.studies.ingest.record import CommitRecord, RequestRecord
 from tidemark.studies.ingest.settings import GROUP, TAIL
 
 SERVERLESS = ("harness", "writers", "clients")  # process groups that are not servers
@@ -197,9 +197,10 @@ def _of_the_table(run: Run, by: str) -> BootstrapEstimate:
     if not is_group(run):
         raise NotAvailable("there is no front")
     count = found.commits if by == "commits" else found.referenced_files - 1  # less that of the first commit
-    if not count or count < 1 or found.requests is None:
+    requests = run.record(RequestRecord).requests
+    if not count or count < 1 or requests is None:
         raise NotAvailable("no data file is kept")
-    return known(found.requests / count)
+    return known(requests / count)
 
 
 def _cpu(run: Run, groups: Callable[[str], bool]) -> BootstrapEstimate:

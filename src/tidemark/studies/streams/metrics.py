@@ -97,7 +97,7 @@ def _stored(run: Run) -> BootstrapEstimate:
     footprint = run.footprint
     if footprint.catalog_bytes is None:
         raise NotAvailable(f"catalog not measurable: {footprint.reason}")
-    whole = footprint.data_bytes + footprint.metadata_bytes + footprint.catalog_bytes
+    whole = footprint.bytes + footprint.catalog_bytes
     if whole == 0:
         raise NotAvailable("nothing is stored")
     return known(whole / run.manifest.events)
@@ -145,7 +145,7 @@ def _polling(run: Run) -> BootstrapEstimate:
 
 def _files_per_commit(run: Run) -> BootstrapEstimate:
     footprint = run.footprint
-    return _counted((footprint.data_files + footprint.metadata_files) / run.manifest.operations, "files")
+    return _counted(footprint.files / run.manifest.operations, "files")
 
 
 def _data_files(run: Run) -> BootstrapEstimate:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.formatting import listed, number
@@ -16,6 +15,7 @@ from tidemark.studies.ingest.fault_injection.settings import BLIND, CHECK, FAULT
 from tidemark.studies.ingest.gateway_crash.settings import FRONT
 from tidemark.studies.ingest.part import of_part
 from tidemark.studies.ingest.parts import part_name
+from tidemark.studies.ingest.record import CommitRecord, FaultsRecord, Loss, Undisturbed
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,25 +25,25 @@ class Kills:
     series: Series
     run: Run
     title: str  # of the victim
-    each: tuple[dict[str, Any], ...]
+    each: tuple[Loss, ...]
 
     @property
     def is_unread(self) -> bool:
         """True if the table could not be read after the last kill."""
-        return bool(self.each[-1]["said"])
+        return bool(self.each[-1].said)
 
     def total(self, name: str) -> int:
-        return sum(kill[name] for kill in self.each)
+        return sum(getattr(kill, name) for kill in self.each)
 
     @property
     def down_s(self) -> list[float]:
         """Seconds from each kill until all affected writers had a commit acknowledged again."""
-        return [kill["down_s"] for kill in self.each]
+        return [kill.down_s for kill in self.each]
 
     @property
     def with_loss(self) -> int:
         """Number of kills after which a row was lost or doubled, a batch was partial, or the table was unreadable."""
-        return sum(not kill["holds"] for kill in self.each)
+        return sum(not kill.holds for kill in self.each)
 
     @property
     def at_most(self) -> float:
@@ -58,7 +58,7 @@ class Killed:
     series: Series
     run: Run
     kills: tuple[Kills, ...]  # by victim
-    undisturbed: dict[str, Any]  # findings before the first kill
+    undisturbed: Undisturbed  # findings before the first kill
     orphans: int
 
     @property
@@ -75,30 +75,21 @@ class Killed:
     @property
     def holds_undisturbed(self) -> bool:
         """True if nothing was wrong before the first kill; otherwise a kill may not be the cause of a later loss."""
-        return bool(self.undisturbed["holds"])
+        return self.undisturbed.holds
 
     @property
-    def each(self) -> list[dict[str, Any]]:
+    def each(self) -> list[Loss]:
         """All kills, in time order."""
-        return sorted((kill for kills in self.kills for kill in kills.each), key=lambda kill: kill["moment_s"])
+        return sorted((kill for kills in self.kills for kill in kills.each), key=lambda kill: kill.moment_s)
 
     @property
     def with_loss(self) -> int:
         return sum(kills.with_loss for kills in self.kills)
 
-    @property
-    def words(self) -> str:
-        """The oracle's verdict on the table after all kills."""
-        return str(_found(self.run)["oracle"]["words"])
-
 
 def retry_of(series: Series) -> str:
     """Return the key `retry` of a series with kills; a front's clients send no batch again."""
     return FaultSettings.of(series).retry if part_name(series) == FAULTS else NEVER
-
-
-def _found(run: Run) -> dict[str, Any]:
-    return dict(run.manifest.found)
 
 
 def series_with_kills(run_set: RunSet, parts: Sequence[str] = (FAULTS, FRONT)) -> tuple[Series, ...]:
@@ -109,18 +100,17 @@ def series_with_kills(run_set: RunSet, parts: Sequence[str] = (FAULTS, FRONT)) -
 def killed_of(series: Series) -> Iterator[Killed]:
     """Yield each run of a series with kills."""
     for run in series.runs:
-        found = _found(run)
-        faults = found["faults"]
-        titles = dict.fromkeys(kill["title"] for kill in faults["kills"])
+        faults = run.record(FaultsRecord).faults
+        titles = dict.fromkeys(kill.title for kill in faults.kills)
         yield Killed(
             series=series,
             run=run,
             kills=tuple(
-                Kills(series, run, title, tuple(kill for kill in faults["kills"] if kill["title"] == title))
+                Kills(series, run, title, tuple(kill for kill in faults.kills if kill.title == title))
                 for title in titles
             ),
-            undisturbed=faults["undisturbed"],
-            orphans=max(0, run.footprint.data_files - found["referenced_files"]),
+            undisturbed=faults.undisturbed,
+            orphans=max(0, run.footprint.data_files - run.record(CommitRecord).referenced_files),
         )
 
 
@@ -154,7 +144,7 @@ def twice(found: Sequence[Series]) -> BootstrapEstimate:
         raise NotAvailable(
             "no writer sent a batch of an unknown outcome again: the key ingest.retry sets whether one does"
         )
-    bad = sum(kill["doubled"] > 0 for kill in each)
+    bad = sum(kill.doubled > 0 for kill in each)
     draws = generator("twice", *(series.id for series in found)).beta(bad + 0.5, len(each) - bad + 0.5, REPLICATES)
     return BootstrapEstimate(bad / len(each), draws, len(each), log=False, bounds=(0.0, 1.0))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from statistics import median
-from typing import Any
 
 from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
@@ -13,6 +12,7 @@ from tidemark.runs.run import Run
 from tidemark.studies.ingest.fault_injection.kills import Killed, Kills, kept_sentence, killed_of, series_with_kills
 from tidemark.studies.ingest.fault_injection.settings import FAULTS
 from tidemark.studies.ingest.part import UNEQUAL, PartResults
+from tidemark.studies.ingest.record import AtRisk, DurabilityRecord, Excused
 
 WITHOUT = "rows are lost without any kill, see ingest-outcomes"
 
@@ -64,7 +64,7 @@ COLUMNS = (
 
 
 def _row(killed: Killed, kills: Kills) -> list[Cell]:
-    unread = next((kill["said"] for kill in kills.each if kill["said"]), "")
+    unread = next((kill.said for kill in kills.each if kill.said), "")
     why = f": cannot be read: {unread[:200]}" if unread else ""
     verdict = f"DOES NOT HOLD{why}" if kills.with_loss else "holds"
     return [
@@ -76,11 +76,11 @@ def _row(killed: Killed, kills: Kills) -> list[Cell]:
         kills.with_loss,
         kills.at_most if killed.holds_undisturbed else MissingCell(WITHOUT),
         kills.total("acked"),
-        median(kill["in_flight"] for kill in kills.each),
+        median(kill.in_flight for kill in kills.each),
         *(kills.total(name) for name in ("unknown", "done", "not_done", "lost", "doubled", "partial")),
-        killed.undisturbed["lost"],
+        killed.undisturbed.lost,
         killed.orphans,
-        median(kill["started_s"] for kill in kills.each),
+        median(kill.started_s for kill in kills.each),
         median(kills.down_s),
         max(kills.down_s),
     ]
@@ -93,7 +93,7 @@ def durability(builder: TableBuilder) -> Iterator[Table]:
     for series in series_with_kills(builder.run_set, (FAULTS,)):
         for run in series.runs:
             runs.append(run)
-            found: dict[str, Any] = dict(run.manifest.found)["durability"]
+            found = run.record(DurabilityRecord).durability
             rows.append([series.title, *_durability_cells(found), run.manifest.system.durability])
         if not series.runs:
             rows.append([series.title, MissingCell(series.missing()), *[None] * (len(DURABILITY) - 2)])
@@ -119,21 +119,21 @@ DURABILITY = (
 )  # fmt: skip
 
 
-def _durability_cells(found: dict[str, Any]) -> list[Cell]:
-    if "excused" in found:
-        return [MissingCell(f"not measurable here: {found['excused']}"), *[None] * (len(DURABILITY) - 3)]
-    seconds: Cell = found["seconds"]
+def _durability_cells(found: AtRisk | Excused) -> list[Cell]:
+    if isinstance(found, Excused):
+        return [MissingCell(f"not measurable here: {found.excused}"), *[None] * (len(DURABILITY) - 3)]
+    seconds: Cell = found.seconds
     if seconds is None:
-        watched = found["watched_seconds"]
+        watched = found.watched_seconds
         seconds = MissingCell(f"more than {watched:g} s" if watched else "not waited for")
     return [
-        found["level"],
-        found["commits"],
-        found["data_files"],
-        _percent(found["dirty_data_files"], found["data_files"]),
-        found["other_files"],
-        _percent(found["dirty_other_files"], found["other_files"]),
-        _percent(found["log_dirty"], found["commits"]),
+        found.level,
+        found.commits,
+        found.data_files,
+        _percent(found.dirty_data_files, found.data_files),
+        found.other_files,
+        _percent(found.dirty_other_files, found.other_files),
+        _percent(found.log_dirty, found.commits),
         seconds,
     ]
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
 from tidemark.paths import private_directory
+from tidemark.runs.coding.serde import written
 from tidemark.studies.ingest.fault_injection.faults import BACK_S, Faults
 from tidemark.studies.ingest.fault_injection.runner import KilledRunner
 from tidemark.studies.ingest.gateway.protocol import new_token
@@ -22,6 +23,7 @@ from tidemark.studies.ingest.gateway_crash.settings import FrontSettings
 from tidemark.studies.ingest.group_commit.runner import ROWS_A_FLUSH, GroupWindow
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
+from tidemark.studies.ingest.record import RequestRecord
 from tidemark.studies.ingest.window.runner import fresh_table
 from tidemark.studies.ingest.window.samples import IngestWindow
 
@@ -39,7 +41,8 @@ class GatewayCrashRunner(KilledRunner):
         """Describe the window as for writers, except that the front's commits are not the clients' requests."""
         made = super().describe(window)
         commits = commits_of(self._records, [kill.killed_ns for kill in self._faults.kills])
-        return replace(made, found={**made.found, "requests": made.found["commits"], "commits": commits})
+        requests = RequestRecord(requests=made.found["commits"], commits=commits)
+        return replace(made, found={**made.found, **written(requests)})
 
 
 def commits_of(records: Sequence[NDArray[np.int64]], killed_ns: Sequence[int]) -> int:

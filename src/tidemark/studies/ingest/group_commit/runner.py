@@ -9,9 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
+from tidemark.runs.coding.serde import written
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.load.crew import GatewayPool
+from tidemark.studies.ingest.record import GatewayRecord
 from tidemark.studies.ingest.settings import GroupSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, states
 from tidemark.studies.ingest.window.runner import COLD_RUN, IngestRunner, fresh_table
@@ -54,9 +56,8 @@ class GroupRunner(IngestRunner):
         made = super().describe(window)
         requests = sum(int((states(records) == ACKED_BATCH).sum()) for records in self._records)
         told = self._fronted.told
-        return replace(
-            made, found={**made.found, "requests": requests, "commits": told["commits"], "busy": told["busy"]}
-        )
+        own = GatewayRecord(requests=requests, commits=told["commits"], busy=told["busy"])
+        return replace(made, found={**made.found, **written(own)})
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from tidemark.studies.ingest.maintenance.settings import MAINTAINED, MAINTENANCE
 from tidemark.studies.ingest.metrics import NOT_COMPARABLE, outcomes
 from tidemark.studies.ingest.outcomes import ACKED
 from tidemark.studies.ingest.part import of_part
+from tidemark.studies.ingest.record import CheckRecord, Maintenance, MaintenanceCall, MaintenanceRecord, OracleRecord
 from tidemark.systems.writers import CommitStatus
 
 Floats = NDArray[np.float64]
@@ -34,26 +34,20 @@ class Kept:
     run: Run
 
     @cached_property
-    def found(self) -> dict[str, Any]:
-        return dict(self.run.manifest.found)
+    def found(self) -> Maintenance:
+        return self.run.record(MaintenanceRecord).maintenance
+
+    @property
+    def oracle(self) -> OracleRecord:
+        return self.run.record(CheckRecord).oracle
 
     @property
     def is_exact(self) -> bool:
         return bool(self.run.manifest.oracle.verdict)
 
-    @property
-    def calls(self) -> list[dict[str, Any]]:
-        calls: list[dict[str, Any]] = self.found["maintenance"]["calls"]
-        return calls
-
-    @property
-    def sizes(self) -> list[dict[str, Any]]:
-        sizes: list[dict[str, Any]] = self.found["maintenance"]["sizes"]
-        return sizes
-
-    def calls_of(self, operation: str | None) -> list[dict[str, Any]]:
+    def calls(self, operation: str | None = None) -> list[MaintenanceCall]:
         """Return the calls of one operation, or all calls if it is None."""
-        return [call for call in self.calls if operation in (None, call["operation"])]
+        return [call for call in self.found.calls if operation in (None, call.operation)]
 
     @cached_property
     def commits(self) -> tuple[Floats, Floats]:
@@ -67,8 +61,8 @@ class Kept:
     def beside(self, begins: Floats, ends: Floats, operation: str | None = None) -> NDArray[np.bool_]:
         """Return bool[intervals]: True if a call of `operation`, or any call if None, overlaps the interval."""
         found = np.zeros(len(begins), bool)
-        for call in self.calls_of(operation):
-            found |= (begins < call["moment_s"] + call["seconds"]) & (ends > call["moment_s"])
+        for call in self.calls(operation):
+            found |= (begins < call.moment_s + call.seconds) & (ends > call.moment_s)
         return found
 
     def times_ms(self, during: bool, operation: str | None = None) -> Floats:
@@ -87,18 +81,18 @@ class Kept:
 
     def rounds_s(self) -> Floats:
         """Return the total duration of the calls of each round; rounds with a failed call are left out."""
-        rounds: dict[int, list[dict[str, Any]]] = {}
-        for call in self.calls:
-            rounds.setdefault(call["round"], []).append(call)
-        whole = [each for each in rounds.values() if all(call["outcome"] == DONE for call in each)]
-        return np.array([sum(call["seconds"] for call in each) for each in whole], np.float64)
+        rounds: dict[int, list[MaintenanceCall]] = {}
+        for call in self.found.calls:
+            rounds.setdefault(call.round, []).append(call)
+        whole = [each for each in rounds.values() if all(call.outcome == DONE for call in each)]
+        return np.array([sum(call.seconds for call in each) for each in whole], np.float64)
 
     @cached_property
     def reads(self) -> Reads:
-        told = self.found["maintenance"]["reads"]
-        begins, took = (np.array(told[name], np.float64) for name in ("moment_s", "seconds"))
-        counted = np.array([count is not None for count in told["rows"]], bool)
-        rows = np.array([count for count in told["rows"] if count is not None], np.int64)
+        told = self.found.reads
+        begins, took = (np.array(each, np.float64) for each in (told.moment_s, told.seconds))
+        counted = np.array([count is not None for count in told.rows], bool)
+        rows = np.array([count for count in told.rows if count is not None], np.int64)
         beside = self.beside(begins, begins + took)
         highest = np.maximum.accumulate(rows) if len(rows) else rows
         return Reads(
@@ -107,7 +101,7 @@ class Kept:
             backwards=int((rows < highest).sum()),
             during_ms=1000 * took[counted & beside],
             between_ms=1000 * took[counted & ~beside],
-            said=tuple(told["said"]),
+            said=told.said,
         )
 
 
@@ -142,7 +136,7 @@ def pairs(run_set: RunSet, stack: str | None = None) -> list[tuple[Series, Serie
 
 def operations(kept: Sequence[Kept]) -> list[str]:
     """Return the names of the operations performed, in their order."""
-    return list(dict.fromkeys(call["operation"] for each in kept for call in each.calls))
+    return list(dict.fromkeys(call.operation for each in kept for call in each.found.calls))
 
 
 def sound(kept: Sequence[Kept]) -> None:
@@ -199,11 +193,11 @@ def wrong(kept: Sequence[Kept]) -> BootstrapEstimate:
 
 def failed_calls(kept: Sequence[Kept], operation: str | None = None) -> tuple[int, int]:
     """Return the number of calls refused because a commit came first, and of those that ended in another error."""
-    ended = [call["outcome"] for each in kept for call in each.calls_of(operation)]
+    ended = [call.outcome for each in kept for call in each.calls(operation)]
     refused = ended.count(str(CommitStatus.CONFLICT))
     return refused, len(ended) - ended.count(DONE) - refused
 
 
 def words_of(kept: Sequence[Kept]) -> str:
     """Return the oracle's verdicts on the tables, without repetitions."""
-    return "; ".join(dict.fromkeys(each.found["oracle"]["words"] for each in kept))
+    return "; ".join(dict.fromkeys(each.oracle.words for each in kept))

@@ -88,7 +88,7 @@ def _of_series(series: Series) -> Iterator[list[Cell]]:
     for operation in found if len(found) > 1 else ():
         calls, commits = _calls(kept, operation), _commits(kept, operation)
         yield [series.title, operation, None, *calls, *commits, *[None] * (len(COLUMNS) - 16)]
-    left_undone = kept[0].found["maintenance"]["left_undone"]
+    left_undone = kept[0].found.left_undone
     if left_undone:
         yield [series.title, "what is left undone", MissingCell(left_undone), *[None] * (len(COLUMNS) - 3)]
 
@@ -99,11 +99,10 @@ def _whole(series: Series, operation: str, kept: Sequence[Kept]) -> list[Cell]:
     elapsed = sum(each.run.elapsed_s for each in kept)
     within = sum(int((each.commits[1] <= each.run.elapsed_s).sum()) for each in kept)
     refused, tried = map(sum, zip(*(refusals(each.run)[:2] for each in kept), strict=True))
-    wrong = [sum(each.found["oracle"][name] for each in kept) for name in ("lost", "doubled")]
-    sizes = [size for each in kept for size in each.sizes]
+    sizes = [size.data_files for each in kept for size in each.found.sizes]
     footprint = kept[-1].run.footprint
     reads = [each.reads for each in kept]
-    said = [*(call["said"] for each in kept for call in each.calls if call["said"])]
+    said = [call.said for each in kept for call in each.found.calls if call.said]
     said += [words for each in reads for words in each.said]
     return [
         series.title,
@@ -114,9 +113,10 @@ def _whole(series: Series, operation: str, kept: Sequence[Kept]) -> list[Cell]:
         within / elapsed if exact else MissingCell(NOT_COMPARABLE),
         *(_longest([each.pause_s(during) for each in kept]) for during in (True, False)),
         100 * refused / max(tried, 1),
-        *wrong,
-        sizes[0]["data_files"] if sizes else None,
-        max((size["data_files"] for size in sizes), default=None),
+        sum(each.oracle.lost for each in kept),
+        sum(each.oracle.doubled for each in kept),
+        sizes[0] if sizes else None,
+        max(sizes, default=None),
         footprint.data_files,
         footprint.data_bytes,
         footprint.metadata_files,
@@ -134,23 +134,23 @@ def _whole(series: Series, operation: str, kept: Sequence[Kept]) -> list[Cell]:
 
 def _calls(kept: Sequence[Kept], operation: str | None) -> list[Cell]:
     """Return the cells of calls: number, refused, failed; median and longest; share of the window; peak memory."""
-    calls = [call for each in kept for call in each.calls_of(operation)]
+    calls = [call for each in kept for call in each.calls(operation)]
     if not calls:
         return [0, *[None] * 6]
-    seconds = [call["seconds"] for call in calls]
+    seconds = [call.seconds for call in calls]
     return [
         len(calls),
         *failed_calls(kept, operation),
         median(seconds),
         max(seconds),
         100 * sum(seconds) / sum(each.run.elapsed_s for each in kept),
-        max(call["peak_bytes"] for call in calls) / MEGABYTE,
+        max(call.peak_bytes for call in calls) / MEGABYTE,
     ]
 
 
 def _commits(kept: Sequence[Kept], operation: str | None) -> list[Cell]:
     cells: list[Cell] = []
-    has_calls = any(each.calls for each in kept)
+    has_calls = any(each.found.calls for each in kept)
     for probability in QUANTILES:
         asked: list[tuple[str, Callable[[], BootstrapEstimate]]] = [
             ("ms", partial(commit_ms, kept, probability, True, operation)),

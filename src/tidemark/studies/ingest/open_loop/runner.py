@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tidemark.errors import SystemFailure
 from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
+from tidemark.runs.coding.serde import written
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.group_commit.runner import MOST_A_SECOND as MOST_OF_A_CLIENT
@@ -26,6 +27,14 @@ from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.open_loop.schedule import Notes, read_notes
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
+from tidemark.studies.ingest.record import (
+    ClosedLoop,
+    ClosedLoopRecord,
+    GatewayRecord,
+    RequestRecord,
+    Schedule,
+    ScheduleRecord,
+)
 from tidemark.studies.ingest.settings import TailSettings
 from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, fresh_table
 from tidemark.studies.ingest.window.samples import IngestWindow
@@ -166,24 +175,28 @@ class OpenLoopRunner(IngestRunner):
         """Describe the window as for writers; add the closed loop's raw times, the rate, and the schedule's outcome."""
         assert isinstance(window, TailWindow) and window.notes is not None and self._pace.closed is not None
         made, closed, notes = super().describe(window), self._pace.closed, window.notes
-        found: dict[str, Any] = {
+        requests = made.found["commits"]
+        loop = ClosedLoop(
+            requests_per_s=closed.rate,
+            seconds=closed.seconds,
+            cycle_ns=closed.cycle_ns,
+            response_ns=closed.response_ns.tolist(),
+        )
+        schedule = Schedule(
+            requests_per_s=self._pace.rate,
+            scheduled=notes.scheduled,
+            not_begun=notes.not_begun,
+            overloaded=notes.overloaded,
+        )
+        found = {
             **made.found,
-            "requests": made.found["commits"],
-            "closed": {
-                "requests_per_s": closed.rate,
-                "seconds": closed.seconds,
-                "cycle_ns": closed.cycle_ns,
-                "response_ns": closed.response_ns.tolist(),
-            },
-            "schedule": {
-                "requests_per_s": self._pace.rate,
-                "scheduled": notes.scheduled,
-                "not_begun": notes.not_begun,
-                "overloaded": notes.overloaded,
-            },
+            **written(RequestRecord(requests=requests, commits=requests)),
+            **written(ClosedLoopRecord(loop)),
+            **written(ScheduleRecord(schedule)),
         }
         if isinstance(self._crew, GatewayPool):
-            found |= {name: self._crew.told[name] for name in ("commits", "busy")}
+            told = self._crew.told
+            found |= written(GatewayRecord(requests=requests, commits=told["commits"], busy=told["busy"]))
         mark = ("more requests came than were worked off: its times are lower bounds",) if notes.overloaded else ()
         return replace(made, found=found, marks=(*made.marks, *mark))
 

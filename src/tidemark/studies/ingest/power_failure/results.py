@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.formatting import Cell, MissingCell, listed, number
@@ -16,6 +15,7 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.part import UNEQUAL, PartResults, of_part
 from tidemark.studies.ingest.power_failure.settings import CUT
+from tidemark.studies.ingest.record import Excused, PowerCut, PowerCutRecord
 
 UNREAD = "CANNOT BE READ"
 LONGEST = 200  # characters shown of a reader's error
@@ -26,11 +26,11 @@ class Cuts:
     """All power cuts of one series."""
 
     series: Series
-    each: tuple[dict[str, Any], ...]
+    each: tuple[PowerCut, ...]
 
     @classmethod
     def of(cls, series: Series) -> Cuts:
-        return cls(series, tuple(dict(run.manifest.found)["cut"] for run in series.runs))
+        return cls(series, tuple(run.record(PowerCutRecord).cut for run in series.runs))
 
     @property
     def asked(self) -> str:
@@ -39,19 +39,19 @@ class Cuts:
 
     @property
     def with_loss(self) -> int:
-        return sum(not cut["holds"] for cut in self.each)
+        return sum(not cut.holds for cut in self.each)
 
     @property
     def unread(self) -> str:
         """The reason why the table cannot be read after one of the cuts; empty if it can be read after all."""
-        return next((cut["said"] for cut in self.each if cut["said"]), "")
+        return next((cut.said for cut in self.each if cut.said), "")
 
     def total(self, name: str) -> int:
-        return sum(cut[name] for cut in self.each)
+        return sum(getattr(cut, name) for cut in self.each)
 
     @property
     def oldest_lost_s(self) -> float | None:
-        return max((cut["oldest_lost_s"] for cut in self.each if cut["oldest_lost_s"] is not None), default=None)
+        return max((cut.oldest_lost_s for cut in self.each if cut.oldest_lost_s is not None), default=None)
 
     @property
     def verdict(self) -> str:
@@ -62,8 +62,8 @@ class Cuts:
     @property
     def level(self) -> Cell:
         """The durability class by the kernel's page state after commits before the window, or MissingCell."""
-        found = self.each[0]["at_acknowledgement"]
-        return found["level"] if "level" in found else MissingCell(f"not measurable here: {found['excused']}")
+        found = self.each[0].at_acknowledgement
+        return MissingCell(f"not measurable here: {found.excused}") if isinstance(found, Excused) else found.level
 
 
 def series_with_cuts(run_set: RunSet) -> tuple[Series, ...]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -20,11 +20,13 @@ from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.paths import private_directory
+from tidemark.runs.coding.serde import written
 from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
 from tidemark.studies.ingest.load.crew import GatewayPool, WorkerPool, Writing
 from tidemark.studies.ingest.load.writer import WorkerConfig, batches
 from tidemark.studies.ingest.parts import settings_of
+from tidemark.studies.ingest.record import CheckRecord, CommitRecord
 from tidemark.studies.ingest.settings import OWN, WritersSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, OF_TABLE, Finding, look, states
 from tidemark.studies.ingest.window.samples import IngestWindow
@@ -107,19 +109,18 @@ class WriteRunner(WindowRunner[IngestWindow]):
     def describe(self, window: IngestWindow) -> RunMetadata:
         refused = [table.refused() for table in self._tables]
         acked = sum(int((states(records) == ACKED_BATCH).sum()) for records in self._records)
-        found: dict[str, Any] = {
-            "oracle": {**self._finding.plain(), "words": self._finding.words},
-            "commits": acked,  # of writers, including uncounted ones
-            "refused": None if None in refused else sum(count for count in refused if count is not None),
-            "referenced_files": self._referenced,
-            "first_errors": list(window.said),
-        }
+        commits = CommitRecord(
+            commits=acked,
+            refused=None if None in refused else sum(count for count in refused if count is not None),
+            referenced_files=self._referenced,
+            first_errors=window.said,
+        )
         exact = self._finding.is_exact
         return RunMetadata(
             system=system_part(self._test_bed.variant, self._tables[0], self._test_bed.workload.trips_schema),
             versions=versions(),
             marks=() if exact else (f"the table does not hold what was acknowledged: {self._finding.words}",),
-            found=found,
+            found={**written(CheckRecord(self._finding.record())), **written(commits)},
         )
 
 

@@ -35,7 +35,7 @@ def _footprint(builder: TableBuilder) -> Table:
         runs += [run, *series.hot_runs]
         m, f, after = run.manifest, run.footprint, run.manifest.footprint_after_flush
         known = f.catalog_bytes is not None
-        stored = f.data_bytes + f.metadata_bytes + (f.catalog_bytes or 0)
+        stored = f.bytes + (f.catalog_bytes or 0)
         rows.append(
             [
                 series.title,
