@@ -11,8 +11,8 @@ from tidemark.analysis.metrics import NotAvailable
 from tidemark.runs.coding.json_reader import Fields
 from tidemark.runs.coding.serde import read
 from tidemark.runs.runset import RunSet
-from tidemark.studies.ingest.fault_injection import kills as kills_module
-from tidemark.studies.ingest.fault_injection.kills import (
+from tidemark.studies.ingest.fault_injection import results as kills_module
+from tidemark.studies.ingest.fault_injection.results import (
     costly,
     kept_sentence,
     killed_of,

@@ -27,16 +27,16 @@ from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.maintenance import results
 from tidemark.studies.ingest.maintenance.compactor import DONE, Upkeep, rounds
 from tidemark.studies.ingest.maintenance.crew import MaintainedPool
-from tidemark.studies.ingest.maintenance.maintenance_results import (
+from tidemark.studies.ingest.maintenance.results import (
     Kept,
     commit_ms,
     failed_calls,
+    held_sentence,
     operations,
     round_s,
     slowed,
     wrong,
 )
-from tidemark.studies.ingest.maintenance.results import held_sentence
 from tidemark.studies.ingest.maintenance.row_counter import NOT_COUNTED, watch
 from tidemark.studies.ingest.maintenance.runner import Growth, record
 from tidemark.studies.ingest.maintenance.settings import MAINTENANCE, MaintenanceSettings

@@ -28,7 +28,7 @@ from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.load.crew import GatewayPool, WorkerPool
 from tidemark.studies.ingest.load.records import WIDTH, Records
 from tidemark.studies.ingest.load.writer import WorkerConfig
-from tidemark.studies.ingest.open_loop import metrics, tables
+from tidemark.studies.ingest.open_loop import metrics, results
 from tidemark.studies.ingest.open_loop.runner import CLIENTS, WRITER, Pace, TailWindow, closed
 from tidemark.studies.ingest.open_loop.schedule import CONSTANT, POISSON, Due, Notes, intended, read_notes, work_off
 from tidemark.studies.ingest.open_loop.writer import Scheduled
@@ -297,11 +297,12 @@ def test_table_reports_overload_lateness_and_share_of_the_null_rate() -> None:
         series("tail-one-90", harness=True),
         series("tail-staged-50", harness=True),
     )
-    assert tables.null_share(measures, [own, other, null], own) == 25  # % of null's closed loop that it offers
-    assert tables.null_share(measures, [own, other], own) is None and tables.null_share(measures, [null], null) is None
-    assert tables.null_share(measures, [null, other], series("tail-staged-90")) is None
-    assert tables.late(own) == 4 and tables.overload(own) == "no"  # one began at 1.2 s
-    assert tables.overload(series("tail-one-110", overloaded=True)) == "1 of 1 runs: lower bounds"
+    assert results.offered_share(measures, [own, other, null], own) == 25  # % of null's closed loop that it offers
+    assert results.offered_share(measures, [own, other], own) is None
+    assert results.offered_share(measures, [null], null) is None
+    assert results.offered_share(measures, [null, other], series("tail-staged-90")) is None
+    assert results.late(own) == 4 and results.overload(own) == "no"  # one began at 1.2 s
+    assert results.overload(series("tail-one-110", overloaded=True)) == "1 of 1 runs: lower bounds"
 
 
 CELLS = "{systems: [%s], targets: [one, staged], percents: [50, 90], closed_seconds: 1%s}"

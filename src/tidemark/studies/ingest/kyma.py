@@ -22,11 +22,11 @@ from tidemark.studies.ingest.claims import (
     printed_rates,
     printed_requests_a_file,
 )
-from tidemark.studies.ingest.concurrent_writers.tables import in_order
-from tidemark.studies.ingest.group_commit import tables as group
+from tidemark.studies.ingest.concurrent_writers.results import in_order
+from tidemark.studies.ingest.group_commit import results as group
 from tidemark.studies.ingest.metrics import COMMITS, P99, REQUESTS, REQUESTS_A_FILE, ROWS, outcomes
 from tidemark.studies.ingest.outcomes import ACKED
-from tidemark.studies.ingest.part import hot_cell
+from tidemark.studies.ingest.part import hot_column
 from tidemark.studies.ingest.published import BUNDLED, DIRECT, STAGED
 from tidemark.studies.ingest.settings import ONE, GroupSettings, WritersSettings
 
@@ -70,7 +70,7 @@ def _cells(builder: TableBuilder) -> Table:
     for series in group.in_order(builder.run_set):
         if series.runs and not series.is_null_baseline:
             given = GroupSettings.of(series)
-            gathered = [hot_cell(builder, quantity, series) for quantity in (ROWS, REQUESTS, P99)]
+            gathered = [hot_column(builder, quantity).cell(series) for quantity in (ROWS, REQUESTS, P99)]
             files = attempt("", partial(builder.measures.hot, REQUESTS_A_FILE, series))
             each_file = files.value if isinstance(files, Estimate) else files
             errors = int(sum((~np.isin(outcomes(run), (ACKED,))).sum() for run in series.hot_runs))

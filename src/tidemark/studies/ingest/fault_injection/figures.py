@@ -10,7 +10,7 @@ import seaborn as sns
 from tidemark.analysis.measures import NotAvailable
 from tidemark.results.figures import style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
-from tidemark.studies.ingest.fault_injection.kills import Killed, all_killed
+from tidemark.studies.ingest.fault_injection.results import Killed, all_killed
 from tidemark.studies.ingest.gateway_crash.settings import FRONT
 from tidemark.studies.ingest.metrics import outcomes
 from tidemark.studies.ingest.outcomes import ACKED

@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.results.figures import style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
-from tidemark.studies.ingest.maintenance.maintenance_results import Kept, kept_of, pairs, words_of
+from tidemark.studies.ingest.maintenance.results import Kept, kept_of, pairs, words_of
 
 TITLE = "Small files and commits over time, with and without maintenance"
 PANEL, APART = 1.05, 0.42  # inches: height of a system's panel, and of the part of it above the axes

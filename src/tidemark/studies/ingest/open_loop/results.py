@@ -1,66 +1,169 @@
-"""Results of requests sent by a schedule, and their finding, computed from runs."""
+"""Results of requests sent by a schedule: the table ingest-tail, and the finding on what a closed loop misses."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 
-from tidemark.analysis.formatting import estimate_text, listed
+from tidemark.analysis.formatting import Cell, estimate_text, listed
+from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import NotAvailable
-from tidemark.analysis.text_blocks import SentenceWriter
-from tidemark.runs.runset import Series
-from tidemark.studies.assembly import Written
-from tidemark.studies.ingest.open_loop import tables
-from tidemark.studies.ingest.open_loop.metrics import CODE, CORRECTED_P99, QUANTITIES, RESPONSE_P99
-from tidemark.studies.ingest.open_loop.tables import in_order, overloaded, understated
-from tidemark.studies.ingest.part import PartResults
-from tidemark.studies.ingest.settings import ONE, TailSettings
+from tidemark.analysis.statistics import BootstrapEstimate
+from tidemark.results.tables.table import SYSTEM_OF_SERIES, Table, TableBuilder, computed
+from tidemark.runs.run import Run
+from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.ingest.open_loop.metrics import (
+    CAPACITY,
+    CLOSED_P99,
+    CORRECTED_P99,
+    OFFERED,
+    RESPONSE_MAX,
+    RESPONSE_P50,
+    RESPONSE_P90,
+    RESPONSE_P99,
+    RESPONSE_P999,
+    RESPONSE_P9999,
+    SERVICE_P99,
+    UTILISATION,
+    WAIT_P99,
+    is_overloaded,
+)
+from tidemark.studies.ingest.part import (
+    NEAR,
+    UNEQUAL,
+    VERDICT,
+    bound_columns,
+    hot_column,
+    hot_runs,
+    null_share,
+    of_part,
+)
+from tidemark.studies.ingest.record import ScheduleRecord
+from tidemark.studies.ingest.settings import ONE, TAIL, TailSettings
+
+RATES = (CAPACITY, OFFERED, UTILISATION)
+TIMES = (
+    RESPONSE_P50, RESPONSE_P90, RESPONSE_P99, RESPONSE_P999, RESPONSE_P9999, RESPONSE_MAX, SERVICE_P99, WAIT_P99,
+    CLOSED_P99, CORRECTED_P99,
+)  # fmt: skip
 
 
-class Tail(SentenceWriter):
-    def sentences(self) -> dict[str, Written]:
-        """Return all sentences by name."""
-        return {"ingest-open-closed": self.omitted}
+def build(builder: TableBuilder) -> Iterator[Table]:
+    """Yield the table ingest-tail."""
+    measures, chosen = builder.measures, in_order(builder.run_set)
 
-    def _worked_off(self) -> list[Series]:
-        found = [each for each in in_order(self.run_set) if not each.is_null_baseline and each.hot_runs]
-        if not found:
-            raise NotAvailable("no system was asked by a schedule")
-        return [each for each in found if not overloaded(each)]
+    def ratio(series: Series) -> BootstrapEstimate | None:
+        return understated(measures, series) if series.runs else None
 
-    def omitted(self) -> str:
-        """Return the sentence on delays that a closed loop misses, and whether the usual correction restores them."""
-        parts, ratios, corrected = [], [], []
-        for series in self._worked_off():
-            with suppress(NotAvailable):
-                ratio = understated(self.measures, series).estimate("x")
-                ratios.append(ratio)
-                parts.append(f"{estimate_text(ratio)} ({_which(series)})")
-                own = self.measures.hot(RESPONSE_P99, series).ratio(self.measures.hot(CORRECTED_P99, series))
-                corrected.append(own.estimate("x"))
-        if not parts:
-            raise NotAvailable(
-                "no window by a schedule and closed loop before it had requests enough for a 99th percentile"
-            )
-        above, below = (sum(each.is_above(1) for each in ratios), sum(each.is_below(1) for each in ratios))
-        near = sum(bool(each.contains(1)) for each in corrected)
-        return (
-            "The 99th percentile by a schedule is this multiple of that of the closed loop before it: "
-            f"{listed(parts)}. By their intervals, the closed loop's is too low in {above} and too high in {below} of "
-            f"{len(ratios)}; with HdrHistogram's correction it cannot be distinguished from the schedule's in {near} "
-            f"of {len(corrected)}."
+    columns = (
+        SYSTEM_OF_SERIES,
+        computed("target", "Before the table", lambda series: TailSettings.of(series).target),
+        computed("arrivals", "Arrivals", lambda series: TailSettings.of(series).arrivals),
+        computed("percent", "Share of the closed loop's rate", lambda series: TailSettings.of(series).percent, "%"),
+        VERDICT,
+        computed("overloaded", "Overloaded", overload),
+        *(hot_column(builder, quantity) for quantity in (*RATES, *TIMES)),
+        computed("open_over_closed", "Response p99 over the closed loop's", ratio, "x", interval=True),
+        computed("late", "Due in the window, not begun at its end", late),
+        *bound_columns("Of the null system's closed loop", partial(offered_share, measures, chosen)),
+    )
+    notes = [
+        "Hot runs. Requests are due by a schedule: Poisson arrivals from the seed, or gaps of one length (constant). "
+        "A free writer (one) or client of the front (staged) takes the oldest that is due. Response: from the "
+        "intended start to the acknowledgement; wait: the part before the first try; service: the rest. All requests "
+        "that were due in the window count, those too that began after its end.",
+        "Before each window, the same writer or clients ask in a closed loop on the same table, not counted among "
+        "the responses: the offered rate is a share of the rate that they reach. Its p99 is from the raw times, then "
+        "with what HdrHistogram's rule adds where a request is expected every median cycle. p99.9 and p99.99 need ten "
+        "requests beyond them.",
+        "Offered, of what the service allows: the offered rate times the mean service in the window, where one writer "
+        "takes one request after the other. Above the share of the closed loop's rate, commits took longer than in the "
+        "closed loop, as they do where they slow down with every commit before; from 100 % on, the queue grows.",
+        "Overloaded: more than 100,000 requests were due and not begun, or the oldest had waited longer than the "
+        "section allows; the run ended there, and its times are lower bounds.",
+        f"The null system commits nothing: its closed loop is what the load generator can do. Offered rates above "
+        f"{NEAR:g} % of that are in part the load generator's, and the null system's waits are its own lateness. "
+        "Behind a front that gathers, its rate is what the front's timer leaves: ingest-group has what a front can do.",
+        UNEQUAL,
+    ]
+    title = "Requests by a schedule, and in a closed loop"
+    yield builder.computed_table("ingest-tail", title, columns, chosen, hot_runs(chosen), notes)
+
+
+def in_order(run_set: RunSet) -> list[Series]:
+    """Return the series of the part by target, then by system, arrivals and rate."""
+    found = list(of_part(run_set, TAIL).select())
+    systems = list(dict.fromkeys(each.system for each in found))
+
+    def place(series: Series) -> tuple[bool, int, str, int]:
+        given = TailSettings.of(series)
+        return given.target != ONE, systems.index(series.system), given.arrivals, given.percent
+
+    return sorted(found, key=place)
+
+
+def overloaded(series: Series) -> list[Run]:
+    """Return the hot runs that were given up as overloaded."""
+    return [run for run in series.hot_runs if is_overloaded(run)]
+
+
+def overload(series: Series) -> Cell:
+    if not series.hot_runs:
+        return None
+    count = len(overloaded(series))
+    return f"{count} of {len(series.hot_runs)} runs: lower bounds" if count else "no"
+
+
+def late(series: Series) -> Cell:
+    """Return the number of requests of all hot runs that were due in a window and did not begin inside it."""
+    counts = []
+    for run in series.hot_runs:
+        begins = run.column("start_ns")[run.column("attempt") == 1]
+        after = int((begins > run.manifest.elapsed_ns).sum())
+        counts.append(after + run.record(ScheduleRecord).schedule.not_begun)
+    return sum(counts) if counts else None
+
+
+def understated(measures: Measures, series: Series) -> BootstrapEstimate:
+    """Return the p99 of responses over the raw p99 of the closed loop before."""
+    return measures.hot(RESPONSE_P99, series).ratio(measures.hot(CLOSED_P99, series))
+
+
+def offered_share(measures: Measures, all_series: list[Series], series: Series) -> float | None:
+    """Return the offered rate in percent of the null system's closed loop; None behind a front, as its timer waits."""
+    alone = [each for each in all_series if TailSettings.of(each).target == ONE]
+    null = next((each for each in alone if each.is_null_baseline), None)
+    return null_share(measures, OFFERED, series, CAPACITY, null) if TailSettings.of(series).target == ONE else None
+
+
+def omitted(measures: Measures) -> str:
+    """Return the sentence on delays that a closed loop misses, and whether the usual correction restores them."""
+    found = [each for each in in_order(measures.run_set) if not each.is_null_baseline and each.hot_runs]
+    if not found:
+        raise NotAvailable("no system was asked by a schedule")
+    parts, ratios, corrected = [], [], []
+    for series in (each for each in found if not overloaded(each)):
+        with suppress(NotAvailable):
+            ratio = understated(measures, series).estimate("x")
+            ratios.append(ratio)
+            parts.append(f"{estimate_text(ratio)} ({_which(series)})")
+            own = measures.hot(RESPONSE_P99, series).ratio(measures.hot(CORRECTED_P99, series))
+            corrected.append(own.estimate("x"))
+    if not parts:
+        raise NotAvailable(
+            "no window by a schedule and closed loop before it had requests enough for a 99th percentile"
         )
+    above, below = (sum(each.is_above(1) for each in ratios), sum(each.is_below(1) for each in ratios))
+    near = sum(bool(each.contains(1)) for each in corrected)
+    return (
+        "The 99th percentile by a schedule is this multiple of that of the closed loop before it: "
+        f"{listed(parts)}. By their intervals, the closed loop's is too low in {above} and too high in {below} of "
+        f"{len(ratios)}; with HdrHistogram's correction it cannot be distinguished from the schedule's in {near} "
+        f"of {len(corrected)}."
+    )
 
 
 def _which(series: Series) -> str:
     given = TailSettings.of(series)
     return f"{series.title}{'' if given.target == ONE else f', {given.target},'} at {given.percent} %"
-
-
-RESULTS = PartResults(
-    tables=tables.build,
-    figures="tidemark.studies.ingest.open_loop.figures",
-    sentences=lambda measures: Tail(measures).sentences(),
-    findings=lambda measures: (Tail(measures).omitted,),
-    quantities=QUANTITIES,
-    code=CODE,
-)

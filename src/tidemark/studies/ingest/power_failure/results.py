@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
-from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.formatting import Cell, MissingCell, listed, number
 from tidemark.analysis.metrics import NotAvailable
-from tidemark.analysis.statistics import BootstrapEstimate, at_most, generator
+from tidemark.analysis.statistics import BootstrapEstimate, at_most, generator, share
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.ingest.part import UNEQUAL, PartResults, of_part
+from tidemark.studies.ingest.part import UNEQUAL, of_part
 from tidemark.studies.ingest.power_failure.settings import CUT
 from tidemark.studies.ingest.record import Excused, PowerCut, PowerCutRecord
 
@@ -91,9 +89,7 @@ def costly(series: Series) -> BootstrapEstimate:
     if not series.runs:
         raise NotAvailable(series.missing())
     cuts = Cuts.of(series)
-    bad, tried = cuts.with_loss, len(cuts.each)
-    draws = generator("cuts", series.id).beta(bad + 0.5, tried - bad + 0.5, REPLICATES)
-    return BootstrapEstimate(bad / tried, draws, tried, log=False, bounds=(0.0, 1.0))
+    return share(cuts.with_loss, len(cuts.each), generator("cuts", series.id))
 
 
 def build(builder: TableBuilder) -> Iterator[Table]:
@@ -180,10 +176,3 @@ def cut_sentence(run_set: RunSet) -> str:
             "probability of a loss after that many cuts without one (95 %)."
         )
     return said
-
-
-RESULTS = PartResults(
-    tables=build,
-    sentences=lambda measures: {"ingest-power-cut": partial(cut_sentence, measures.run_set)},
-    findings=lambda measures: (partial(cut_sentence, measures.run_set),),
-)
