@@ -89,6 +89,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def measures(results: Path) -> Measures:
     from tidemark.analysis.measures import Measures
     from tidemark.runs.runset import RunSet
-    from tidemark.studies.streams.quantities import QUANTITIES
+    from tidemark.studies.streams.metrics import QUANTITIES
 
     return Measures(RunSet.load(results), QUANTITIES)

@@ -20,7 +20,7 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.parallel import FEWEST, spread
 from tidemark.pipeline.build import build_database, build_tables
 from tidemark.runs.runset import RunSet
-from tidemark.studies.streams.quantities import QUANTITIES, WRITE_MEDIAN
+from tidemark.studies.streams.metrics import QUANTITIES, WRITE_MEDIAN
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def test_each_query_has_a_separate_client_that_runs_it_twice(monkeypatch: pytest
     monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
     reading = hold(asked(table), 4)
     assert table.opened == 2
-    assert (reading.count_s, reading.sum_s) == ((0.5, 0.25), (3.0, 0.5))
+    assert (reading.latencies.count_s, reading.latencies.sum_s) == ((0.5, 0.25), (3.0, 0.5))
     assert (reading.rows, reading.ids) == (4, 0 + 1 + 2 + 3)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tidemark.analysis.measures import Measures
 from tidemark.results.archive.compare import Comparison, Side, compare
 from tidemark.results.archive.unpack import opened
-from tidemark.studies.streams.quantities import QUANTITIES
+from tidemark.studies.streams.metrics import QUANTITIES
 
 
 def both(a: Path, b: Path) -> Comparison:

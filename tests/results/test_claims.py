@@ -26,7 +26,7 @@ from tidemark.results.claims.claims import (
 )
 from tidemark.results.claims.export import describe
 from tidemark.results.claims.judge import Row
-from tidemark.studies.streams.measures import MEASURES
+from tidemark.studies.streams.claims import MEASURES
 from tidemark.studies.streams.results import RESULTS
 
 MODELS = (

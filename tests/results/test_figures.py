@@ -32,7 +32,7 @@ from tidemark.runs.runset import RunSet
 from tidemark.studies.streams.figures import components as figures_studies
 from tidemark.studies.streams.figures import performance as figures_beyond
 from tidemark.studies.streams.figures import published as figures_thesis
-from tidemark.studies.streams.quantities import GROWTH, QUANTITIES
+from tidemark.studies.streams.metrics import GROWTH, QUANTITIES
 
 THESIS = [f"figure-{name}" for name in ("4.1", "4.2", *(f"5.{n}" for n in range(1, 13)))]
 APPENDIX = [f"figure-A.{n}" for n in range(1, 21)]

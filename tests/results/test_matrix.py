@@ -28,7 +28,7 @@ from tidemark.results.report.summary_table import (
 from tidemark.runs.manifest import SystemPart
 from tidemark.runs.runset import RunSet
 from tidemark.studies.registry import registry
-from tidemark.studies.streams.quantities import QUANTITIES, STREAM_GROUPS
+from tidemark.studies.streams.metrics import QUANTITIES, STREAM_GROUPS
 from tidemark.studies.streams.questions import QUESTIONS
 from tidemark.studies.streams.workload import Streams
 from tidemark.systems.registry import registry as systems

@@ -20,8 +20,8 @@ from tidemark.paths import REPOSITORY
 from tidemark.pipeline.build import build_claims, build_paper, build_tables
 from tidemark.results.paper.compile import PAPER
 from tidemark.runs.runset import RunSet
+from tidemark.studies.streams.metrics import QUANTITIES
 from tidemark.studies.streams.paper import streaming
-from tidemark.studies.streams.quantities import QUANTITIES
 from tidemark.studies.streams.sentences import Writer
 
 STUDIES = REPOSITORY / "src" / "tidemark" / "studies"

@@ -23,7 +23,7 @@ from tidemark.results.claims.retest import retest
 from tidemark.results.paper.method_text import setting
 from tidemark.results.tables import setup as tables_setup
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.streams.quantities import QUANTITIES, WRITE_MEDIAN
+from tidemark.studies.streams.metrics import QUANTITIES, WRITE_MEDIAN
 from tidemark.studies.streams.results import RESULTS
 from tidemark.studies.streams.tables import performance as tables_beyond
 from tidemark.studies.streams.tables import published as tables_thesis

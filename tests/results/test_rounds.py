@@ -29,7 +29,7 @@ from tidemark.results.tables import setup
 from tidemark.runs.plan import PlanFile, Round
 from tidemark.runs.provenance import unfinished
 from tidemark.runs.runset import RunSet
-from tidemark.studies.streams.quantities import QUANTITIES
+from tidemark.studies.streams.metrics import QUANTITIES
 from tidemark.studies.streams.results import RESULTS
 from tidemark.studies.streams.tables import performance
 

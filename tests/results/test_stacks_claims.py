@@ -29,7 +29,7 @@ from tidemark.results.claims.export import describe, listed, overview
 from tidemark.results.claims.judge import Row
 from tidemark.results.paper.stacks import StackWriter
 from tidemark.runs.runset import RunSet
-from tidemark.studies.streams.quantities import QUANTITIES
+from tidemark.studies.streams.metrics import QUANTITIES
 
 NOW = {"stack": "current", "versions": {"duckdb": "1.5.5", "PyArrow": "22.0.0", "pyarrow": "22.0.0"}}
 LAKE_NOW = {"settings": {"DuckLake version": "1.0"}, **NOW}

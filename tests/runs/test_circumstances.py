@@ -29,8 +29,7 @@ from tidemark.results.tables import proofs as tables_proofs
 from tidemark.results.tables import setup as tables_setup
 from tidemark.results.tables.table import Table
 from tidemark.runs.runset import RunSet
-from tidemark.studies.streams.paper import streaming
-from tidemark.studies.streams.quantities import (
+from tidemark.studies.streams.metrics import (
     DISK_IQR,
     DISK_MEDIAN,
     FIRST_WRITE,
@@ -38,6 +37,7 @@ from tidemark.studies.streams.quantities import (
     WRITE_AMPLIFICATION,
     WRITE_MEDIAN,
 )
+from tidemark.studies.streams.paper import streaming
 from tidemark.studies.streams.results import RESULTS
 from tidemark.studies.streams.tables import performance as tables_beyond
 from tidemark.studies.streams.tables import published as tables_thesis

@@ -23,7 +23,7 @@ from tidemark.analysis.measures import Measures, NotAvailable
 from tidemark.analysis.metrics import Metric
 from tidemark.analysis.statistics import Estimate
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.streams.quantities import (
+from tidemark.studies.streams.metrics import (
     DISK_MEDIAN,
     GROWTH,
     HARNESS_RATE,

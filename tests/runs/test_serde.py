@@ -19,6 +19,11 @@ class Part:
     size: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Reason:
+    why_not: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whole:
     text: str
@@ -34,6 +39,8 @@ class Whole:
     named: Pairs[Part]
     sparse: Pairs[int | None]
     anything: Pairs[Any]
+    gaps: tuple[int | None, ...]
+    either: Pairs[Part | Reason]
     late: int = 7
 
 
@@ -51,6 +58,8 @@ FULL = Whole(
     named=(("g", Part("h", 5)),),
     sparse=(("i", None), ("j", 6)),
     anything=(("k", [1, {"l": None}]), ("m", True)),
+    gaps=(8, None),
+    either=(("n", Part("o", 9)), ("p", Reason("q"))),
 )
 
 
@@ -97,6 +106,8 @@ def test_integer_is_accepted_as_a_number() -> None:
         ("words", ["a", None], "key 'words': found ['a', None]; allowed: a list of texts"),
         ("numbers", [1, True], "key 'numbers': found [1, True]; allowed: a list of numbers"),
         ("counts", [["z", 1]], "key 'counts': found [['z', 1]]; allowed: an object"),
+        ("gaps", [1, "2"], "key 'gaps': found [1, '2']; allowed: a list of whole numbers"),
+        ("either", {"n": {"size": 1}}, "key 'either.n.why_not': found nothing; allowed: a text"),
         ("counts", {"z": None}, "key 'counts.z': found None; allowed: a whole number"),
         ("named", {"g": {"name": "h", "size": "5"}}, "key 'named.g.size': found '5'; allowed: a whole number"),
     ],

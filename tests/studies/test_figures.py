@@ -22,12 +22,12 @@ from tidemark.runs.runset import RunSet
 from tidemark.studies.deltars import figures as deltars
 from tidemark.studies.freshness import figures as freshness
 from tidemark.studies.ingest import figures as storage
+from tidemark.studies.ingest.concurrent_writers import figures as writers
 from tidemark.studies.ingest.gateway.policies import BUNDLED, STAGED
-from tidemark.studies.ingest.group import figures as group
-from tidemark.studies.ingest.tail import figures as tail
-from tidemark.studies.ingest.writers import figures as writers
+from tidemark.studies.ingest.group_commit import figures as group
+from tidemark.studies.ingest.open_loop import figures as tail
 from tidemark.studies.lhbench import figures as lakes
-from tidemark.studies.streams.quantities import QUANTITIES
+from tidemark.studies.streams.metrics import QUANTITIES
 
 TITLES = (DUCKLAKE.title, PYICEBERG.title)
 type Values = dict[tuple[str, str], float]  # by title and mode

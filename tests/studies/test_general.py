@@ -11,7 +11,7 @@ import yaml
 
 from tidemark.analysis.metrics import Metric, MetricSet, Quantile
 from tidemark.studies.registry import registry
-from tidemark.studies.streams.quantities import GROWTH, QUANTITIES, RELATIVE_GROWTH, WRITE_MEDIAN
+from tidemark.studies.streams.metrics import GROWTH, QUANTITIES, RELATIVE_GROWTH, WRITE_MEDIAN
 from tidemark.studies.streams.results import RESULTS
 
 PACKAGE = Path(__file__).parents[2] / "src" / "tidemark"

@@ -4,7 +4,7 @@ Example of a study's quantities file:
 
     WRITE_MEDIAN = Metric("write median", "ms", "Median write", Quantile("write_ns", 0.5), better=LOWER)
     FLUSH = Metric("flush", "s", "Flush", _flush, better=LOWER)          # _flush: a function of a Run
-    QUANTITIES = MetricSet((WRITE_MEDIAN, FLUSH), headline=(WRITE_MEDIAN,), code=("studies/streams/quantities.py",))
+    QUANTITIES = MetricSet((WRITE_MEDIAN, FLUSH), headline=(WRITE_MEDIAN,), code=("studies/streams/metrics.py",))
 
 MetricSet are passed between processes, so their functions must be defined at module level.
 """

@@ -236,6 +236,12 @@ def cliffs_delta(a: Ranks, b: Ranks) -> BootstrapEstimate:
     return BootstrapEstimate(centre, draws, a.n + b.n, 1, min(a.degrees, b.degrees), log=False, bounds=(-1.0, 1.0))
 
 
+def share(part: int, whole: int, rng: np.random.Generator) -> BootstrapEstimate:
+    """Return `part` / `whole`, a share of independent events, with a Jeffreys interval."""
+    draws = rng.beta(part + 0.5, max(whole - part, 0) + 0.5, REPLICATES)
+    return BootstrapEstimate(part / whole, draws, whole, log=False, bounds=(0.0, 1.0))
+
+
 def at_most(bad: int, tried: int, confidence: float = 0.95) -> float:
     """Return the one-sided upper bound of a probability after `bad` of `tried` trials (Clopper and Pearson 1934).
 

@@ -15,21 +15,23 @@ TIMES = 2  # executions of a query by one client: the first, and one once it kno
 
 
 @dataclass(frozen=True, slots=True)
+class Latencies:
+    """Query latencies in seconds, in order, of count(*) and of a sum over two columns, as run.json records them."""
+
+    count_s: tuple[float, ...]
+    sum_s: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
-    """Query latencies in seconds, in order; every repetition returned the same result.
+    """Results of both queries; every repetition returned the same.
 
     Each of the two queries has a new client, whose first latency includes locating the table.
     """
 
-    count_s: tuple[float, ...]  # of count(*)
-    sum_s: tuple[float, ...]  # of a sum over two columns
+    latencies: Latencies
     rows: int
     ids: int  # the sum of all ids
-
-    @property
-    def seconds(self) -> dict[str, list[float]]:
-        """Latencies as recorded in run.json."""
-        return {"count_s": list(self.count_s), "sum_s": list(self.sum_s)}
 
 
 def read(table: TableSystem) -> Reading:
@@ -39,7 +41,7 @@ def read(table: TableSystem) -> Reading:
     """
     count_s, rows = _asked("count(*)", table.open_reader(), lambda asker: asker.count())
     sum_s, ids = _asked("sum(id)", table.open_reader(), lambda asker: asker.sum_ids())
-    return Reading(count_s, sum_s, rows, ids)
+    return Reading(Latencies(count_s, sum_s), rows, ids)
 
 
 def hold(reading: Reading, rows: int) -> Reading:

@@ -121,6 +121,16 @@ class Footprint:
     catalog_bytes: int | None
     reason: str | None = None
 
+    @property
+    def files(self) -> int:
+        """Data and metadata files."""
+        return self.data_files + self.metadata_files
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of data and metadata files."""
+        return self.data_bytes + self.metadata_bytes
+
 
 def together(parts: Sequence[Footprint]) -> Footprint:
     """Sum several tables' footprints; catalog bytes are None because the tables share one catalog."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,17 +13,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tidemark.analysis.formatting import MissingCell
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.machine import power
 from tidemark.pipeline.plan import make_plan
+from tidemark.runs.coding.json_reader import Fields
+from tidemark.runs.coding.serde import read
 from tidemark.runs.runset import RunSet
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS, SENT
 from tidemark.studies.ingest.power_failure import results
 from tidemark.studies.ingest.power_failure.loss_accounting import Remains, cost
-from tidemark.studies.ingest.power_failure.results import costly, cut_sentence
+from tidemark.studies.ingest.power_failure.results import Cuts, costly, cut_sentence
 from tidemark.studies.ingest.power_failure.settings import CutSettings
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
@@ -59,7 +64,7 @@ def test_acknowledged_rows_are_stored_or_lost() -> None:
 def test_unreadable_table_holds_nothing_whatever_its_files_contain() -> None:
     unread = paid(None, "OSError: gone", Remains(ids((1, 0)), 3, 2))
     assert not unread.holds and (unread.lost, unread.synced_lost, unread.left_in_files) == (6, 2, 2)
-    assert unread.plain()["said"] == "OSError: gone" and unread.oldest_lost_s == 3.0
+    assert unread.said == "OSError: gone" and unread.oldest_lost_s == 3.0
 
 
 def test_files_are_read_one_by_one(tmp_path: Path) -> None:
@@ -109,11 +114,16 @@ def test_impossible_power_cut_states_the_reason(monkeypatch: pytest.MonkeyPatch)
     assert ours.refused_by(cast(Any, None)) is None
 
 
+def cut(paid: Any) -> Callable[[type], Any]:
+    """Return the method that decodes the results of a run with this cost."""
+    also = {"moment_s": 4.0, "copies": 2, "data_files": 3, "unreadable_files": 0}
+    found = {"cut": {**asdict(paid), **also, "at_acknowledgement": {"excused": "no such kernel"}}}
+    return lambda kind: read(kind, Fields("run.json", found))
+
+
 def series(title: str, level: str, *costs: Any) -> Any:
     system = SimpleNamespace(durability_level=level)
-    runs = tuple(
-        SimpleNamespace(manifest=SimpleNamespace(found={"cut": each.plain()}.items(), system=system)) for each in costs
-    )
+    runs = tuple(SimpleNamespace(manifest=SimpleNamespace(system=system), record=cut(each)) for each in costs)
     return SimpleNamespace(title=title, id=f"{title}-{level}", runs=runs, missing=lambda: "only root may mount a disk")
 
 
@@ -130,6 +140,7 @@ def test_sentence_names_the_losses_of_each_system(monkeypatch: pytest.MonkeyPatc
     assert "cut 6 times" in said and "DuckLake loses 12 of 12 acknowledged rows in 2 of 2, and no client can" in said
     assert "Delta loses 4 of 12 acknowledged rows in 1 of 2." in said
     assert "there once in DuckLake (durability: full) (0.78)" in said
+    assert Cuts.of(found[0]).level == MissingCell("not measurable here: no such kernel")
     assert costly(found[0]).estimate("").value == 1 and costly(found[1]).estimate("").value == 0
     monkeypatch.setattr(results, "series_with_cuts", lambda _run_set: [series("DuckLake", "default")])
     with pytest.raises(NotAvailable, match="only root"):

@@ -16,7 +16,7 @@ import pytest
 from tidemark.errors import ServiceError
 from tidemark.studies.ingest.fault_injection import faults as faults_module
 from tidemark.studies.ingest.fault_injection.faults import WRITER, Faults, Kill, Look
-from tidemark.studies.ingest.fault_injection.loss_accounting import Loss, Undisturbed, account
+from tidemark.studies.ingest.fault_injection.loss_accounting import account
 from tidemark.studies.ingest.fault_injection.reconnecting_writer import (
     ReconnectingWriter,
     ReconnectingWriterConfig,
@@ -26,6 +26,7 @@ from tidemark.studies.ingest.fault_injection.reconnecting_writers import Reconne
 from tidemark.studies.ingest.load.records import WIDTH, Records
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS, SENT, UNKNOWN
+from tidemark.studies.ingest.record import Loss, Undisturbed
 from tidemark.studies.ingest.window.oracle import look, states
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.null import NullClientFactory
@@ -50,8 +51,9 @@ def killed(at: int, back: int, what: Look) -> Kill:
     return Kill("postgres", "PostgreSQL", at, at + 5, back, what)
 
 
-def found(noted: Sequence[np.ndarray], kills: Sequence[Kill], final: Look) -> tuple[Undisturbed, list[Loss]]:
-    return account(noted, 0, (0, seen()), kills, final, ROWS)
+def found(noted: Sequence[np.ndarray], kills: Sequence[Kill], final: Look) -> tuple[Undisturbed, tuple[Loss, ...]]:
+    losses = account(noted, 0, (0, seen()), kills, final, ROWS)
+    return losses.undisturbed, losses.kills
 
 
 ONE = records(
@@ -96,9 +98,9 @@ def test_duplicated_rows_and_unreadable_tables_do_not_hold() -> None:
 
 
 def test_losses_without_a_kill_are_counted_separately() -> None:
-    undisturbed, (loss,) = account([ONE], 0, (26, seen((1, 0))), [killed(40, 90, seen((1, 0)))], seen(), ROWS)
-    assert (undisturbed.lost, undisturbed.holds) == (ROWS, False)
-    assert loss.holds
+    losses = account([ONE], 0, (26, seen((1, 0))), [killed(40, 90, seen((1, 0)))], seen(), ROWS)
+    assert (losses.undisturbed.lost, losses.undisturbed.holds) == (ROWS, False)
+    assert [kill.holds for kill in losses.kills] == [True]
 
 
 def orders(trips: Path, client_factory: ClientFactory) -> Callable[[int], ReconnectingWriterConfig]:
@@ -172,7 +174,8 @@ def test_kill_loses_only_rows_acknowledged_before_their_commit(
     assert len(noted) == 3
     before = (faults.undisturbed_ns, faults.undisturbed)
     final = Look.at(table)
-    undisturbed, losses = account(noted, start, before, faults.kills, final, ROWS)
+    found = account(noted, start, before, faults.kills, final, ROWS)
+    undisturbed, losses = found.undisturbed, found.kills
     whole = look(table.ids(), {number: states(each) for number, each in enumerate(noted, 1)}, ROWS)
     assert [loss.victim for loss in losses] == [WRITER]
     assert all(loss.acked > 0 and 0 < loss.started_s < loss.down_s < 30 for loss in losses), losses

@@ -12,11 +12,11 @@ import pytest
 
 from tidemark.studies.ingest.fault_injection.faults import Faults, Look
 from tidemark.studies.ingest.fault_injection.loss_accounting import account
-from tidemark.studies.ingest.front.crew import RestartingGateway
-from tidemark.studies.ingest.front.runner import commits_of
 from tidemark.studies.ingest.gateway.policies import GroupCommit
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
+from tidemark.studies.ingest.gateway_crash.crew import RestartingGateway
+from tidemark.studies.ingest.gateway_crash.runner import commits_of
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS, UNKNOWN
 from tidemark.studies.ingest.window.oracle import look, states
 from tidemark.systems.delta.delta_rs import DeltaRs
@@ -41,7 +41,8 @@ def test_killing_the_front_loses_only_rows_acknowledged_before_their_commit(
         assert crew.pids != first and crew.ended_seconds() > 0 and not crew.has_failed()
         noted = crew.records()
     before = (faults.undisturbed_ns, faults.undisturbed)
-    undisturbed, losses = account(noted, start, before, faults.kills, Look.at(table), ROWS)
+    found = account(noted, start, before, faults.kills, Look.at(table), ROWS)
+    undisturbed, losses = found.undisturbed, found.kills
     whole = look(table.ids(), {number: states(each) for number, each in enumerate(noted, 1)}, ROWS)
     assert [(loss.victim, loss.title) for loss in losses] == [("front", "the buffer's process")] * KILLS
     for loss in losses:

@@ -8,9 +8,11 @@ from typing import Any, cast
 import pytest
 
 from tidemark.analysis.metrics import NotAvailable
+from tidemark.runs.coding.json_reader import Fields
+from tidemark.runs.coding.serde import read
 from tidemark.runs.runset import RunSet
-from tidemark.studies.ingest.fault_injection import kills as kills_module
-from tidemark.studies.ingest.fault_injection.kills import (
+from tidemark.studies.ingest.fault_injection import results as kills_module
+from tidemark.studies.ingest.fault_injection.results import (
     costly,
     kept_sentence,
     killed_of,
@@ -21,7 +23,15 @@ from tidemark.studies.ingest.fault_injection.settings import BLIND, CHECK, NEVER
 
 
 def kill(title: str, moment_s: float, **changed: Any) -> dict[str, Any]:
-    plain = {"title": title, "moment_s": moment_s, "down_s": 2.0, "started_s": 1.0, "in_flight": 2, "acked": 50}
+    plain = {
+        "victim": "victim",
+        "title": title,
+        "moment_s": moment_s,
+        "down_s": 2.0,
+        "started_s": 1.0,
+        "in_flight": 2,
+        "acked": 50,
+    }
     counts = dict.fromkeys(("unknown", "done", "not_done", "lost", "doubled", "partial"), 0)
     return {**plain, **counts, "holds": True, "said": "", **changed}
 
@@ -29,7 +39,9 @@ def kill(title: str, moment_s: float, **changed: Any) -> dict[str, Any]:
 def series(*kills: dict[str, Any], undisturbed: bool = True, title: str = "DuckLake", mode: str = "faults-2") -> Any:
     before = {"lost": 0 if undisturbed else 30, "doubled": 0, "partial": 0, "holds": undisturbed, "said": ""}
     found = {"faults": {"kills": list(kills), "undisturbed": before}, "referenced_files": 40, "oracle": {"words": "?"}}
-    run = SimpleNamespace(manifest=SimpleNamespace(found=found.items()), footprint=SimpleNamespace(data_files=43))
+    run = SimpleNamespace(
+        record=lambda kind: read(kind, Fields("run.json", found)), footprint=SimpleNamespace(data_files=43)
+    )
     return SimpleNamespace(runs=(run,), title=title, id=title, mode=mode, settings=(), missing=lambda: "not measured")
 
 
@@ -50,7 +62,7 @@ def test_kills_are_grouped_by_their_victim() -> None:
     assert (len(writer.each), writer.with_loss, writer.total("acked")) == (2, 0, 100)
     assert (postgres.with_loss, postgres.total("lost"), postgres.at_most) == (1, 20, 1.0)
     assert killed.orphans == 3 and killed.with_loss == 1
-    assert [each["moment_s"] for each in killed.each] == [1, 2, 3]
+    assert [each.moment_s for each in killed.each] == [1, 2, 3]
 
 
 def test_twenty_kills_without_a_loss_give_a_tighter_bound_than_three() -> None:

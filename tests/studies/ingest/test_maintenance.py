@@ -19,24 +19,26 @@ from tidemark.analysis.metrics import NotAvailable
 from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.pipeline.plan import make_plan
+from tidemark.runs.coding.json_reader import Fields
+from tidemark.runs.coding.serde import read as decoded
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.maintenance import results
 from tidemark.studies.ingest.maintenance.compactor import DONE, Upkeep, rounds
 from tidemark.studies.ingest.maintenance.crew import MaintainedPool
-from tidemark.studies.ingest.maintenance.maintenance_results import (
+from tidemark.studies.ingest.maintenance.results import (
     Kept,
     commit_ms,
     failed_calls,
+    held_sentence,
     operations,
     round_s,
     slowed,
     wrong,
 )
-from tidemark.studies.ingest.maintenance.results import held_sentence
 from tidemark.studies.ingest.maintenance.row_counter import NOT_COUNTED, watch
-from tidemark.studies.ingest.maintenance.runner import Growth, told
+from tidemark.studies.ingest.maintenance.runner import Growth, record
 from tidemark.studies.ingest.maintenance.settings import MAINTENANCE, MaintenanceSettings
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT
 from tidemark.studies.ingest.parts import part_name, settings_of
@@ -69,7 +71,8 @@ def kept(calls: list[dict[str, Any]], *, words: str = "exact", title: str = "Duc
         "maintenance": {
             "left_undone": None,
             "calls": calls,
-            "sizes": [{"moment_s": 0.0, "data_files": 1}, {"moment_s": 2.0, "data_files": 50}],
+            "sizes": [],
+            "looks_failed": 0,
             "reads": {
                 "moment_s": [0.5, 1.1, 3.0, 3.5],
                 "seconds": [0.01, 0.04, 0.02, 0.01],
@@ -80,12 +83,13 @@ def kept(calls: list[dict[str, Any]], *, words: str = "exact", title: str = "Duc
         "oracle": {"words": words, "lost": missing, "doubled": 0},
     }
     oracle = SimpleNamespace(verdict=words == "exact", missing=missing, duplicated=0, expected=1000)
-    manifest = SimpleNamespace(found=found.items(), oracle=oracle)
+    manifest = SimpleNamespace(oracle=oracle)
     footprint = SimpleNamespace(data_files=7)
     read = columns.__getitem__
     run = SimpleNamespace(
-        manifest=manifest, footprint=footprint, column=read, words=read, elapsed_s=4.0, has=columns.__contains__
-    )
+        manifest=manifest, footprint=footprint, column=read, words=read, elapsed_s=4.0, has=columns.__contains__,
+        record=lambda kind: decoded(kind, Fields("run.json", found)),
+    )  # fmt: skip
     return Kept(cast(Series, SimpleNamespace(title=title, id=title)), cast(Run, run))
 
 
@@ -286,12 +290,12 @@ def test_maintenance_that_drops_rows_is_detected(
         assert not crew.has_failed() and start is not None
     finding: Finding = look(table.ids(), {number: states(each) for number, each in enumerate(noted, 1)}, ROWS)
     assert (finding.lost, finding.is_exact) == ((1, False) if drops else (0, True)), finding.words
-    found = told(start, table, crew, growth)
-    assert {each["operation"] for each in found["calls"]} == {"compact", "vacuum", "checkpoint"}
-    assert all(each["moment_s"] > 0.49 for each in found["calls"]), found["calls"]
-    counted = [count for count in found["reads"]["rows"] if count is not None]
+    found = record(start, table, crew, growth)
+    assert {each.operation for each in found.calls} == {"compact", "vacuum", "checkpoint"}
+    assert all(each.moment_s > 0.49 for each in found.calls), found.calls
+    counted = [count for count in found.reads.rows if count is not None]
     assert counted and max(counted) <= sum(len(each) for each in noted) * ROWS
-    assert len(found["sizes"]) >= 2 and found["left_undone"] is None
+    assert len(found.sizes) >= 2 and found.left_undone is None
 
 
 def planned(*overrides: str) -> list[Any]:

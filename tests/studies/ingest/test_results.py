@@ -25,12 +25,12 @@ from tidemark.runs.coding.json_reader import Fields
 from tidemark.runs.coding.serde import read
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
-from tidemark.studies.ingest import published, quantities
+from tidemark.studies.ingest import metrics, published
+from tidemark.studies.ingest.claims import IngestClaimData
 from tidemark.studies.ingest.fault_injection.settings import FAULTS, KILL_SECONDS
-from tidemark.studies.ingest.front.settings import FRONT
 from tidemark.studies.ingest.gateway.policies import POLICIES, FileBundling, GroupCommit
+from tidemark.studies.ingest.gateway_crash.settings import FRONT
 from tidemark.studies.ingest.load.records import NOT_TOLD
-from tidemark.studies.ingest.measures import IngestClaimData
 from tidemark.studies.ingest.object_store.results import round_trips
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
 from tidemark.studies.ingest.parts import part_name, settings_of
@@ -97,22 +97,22 @@ def test_labels_of_earlier_plans_tell_the_settings() -> None:
 
 def test_throughput_counts_acknowledgements_inside_the_window() -> None:
     measured = run([ACKED] * 80 + [CONFLICT] * 20)
-    assert of(quantities.COMMITS, measured).value == pytest.approx(80)
-    assert of(quantities.ROWS, measured).value == pytest.approx(400)
-    assert of(quantities.P50, measured).value == pytest.approx(4)
+    assert of(metrics.COMMITS, measured).value == pytest.approx(80)
+    assert of(metrics.ROWS, measured).value == pytest.approx(400)
+    assert of(metrics.P50, measured).value == pytest.approx(4)
     late = run([ACKED] * 100)
     late.column("elapsed_ns")[50:] = SECOND
-    assert of(quantities.COMMITS, late).value == pytest.approx(50)
+    assert of(metrics.COMMITS, late).value == pytest.approx(50)
 
 
 def test_run_that_lost_rows_has_no_throughput_and_reports_the_loss() -> None:
     measured = run([ACKED] * 100, exact=False)
-    for quantity in (quantities.COMMITS, quantities.ROWS, quantities.P99, quantities.FAIRNESS):
+    for quantity in (metrics.COMMITS, metrics.ROWS, metrics.P99, metrics.FAIRNESS):
         with pytest.raises(NotAvailable, match="does not hold what was acknowledged"):
             of(quantity, measured)
-    lost = of(quantities.LOST, measured)
+    lost = of(metrics.LOST, measured)
     assert lost.value == 0.01 and lost.is_above(0.003)
-    assert of(quantities.LOST, run([ACKED] * 9)).is_below(0.01)
+    assert of(metrics.LOST, run([ACKED] * 9)).is_below(0.01)
 
 
 @pytest.mark.parametrize(
@@ -125,21 +125,21 @@ def test_run_that_lost_rows_has_no_throughput_and_reports_the_loss() -> None:
     ],
 )
 def test_refusals_are_counted_where_they_are_observed(measured: Run, refused: int, tried: int, by: str) -> None:
-    assert quantities.refusals(measured) == (refused, tried, by)
-    assert of(quantities.CONFLICTS, measured).value == pytest.approx(refused / tried)
+    assert metrics.refusals(measured) == (refused, tried, by)
+    assert of(metrics.CONFLICTS, measured).value == pytest.approx(refused / tried)
 
 
 def test_shares_are_relative_to_ended_batches() -> None:
     measured = run([CONFLICT] * 50 + [ACKED] * 96 + [GIVEN_UP, GIVEN_UP, FAILED, UNKNOWN])
-    assert of(quantities.ABANDONED, measured).value == pytest.approx(0.02)
-    assert of(quantities.ERRORS, measured).value == pytest.approx(0.04)
-    assert of(quantities.CONFLICTS_A_COMMIT, run([CONFLICT] * 50 + [ACKED] * 50)).value == pytest.approx(1)
+    assert of(metrics.ABANDONED, measured).value == pytest.approx(0.02)
+    assert of(metrics.ERRORS, measured).value == pytest.approx(0.04)
+    assert of(metrics.CONFLICTS_A_COMMIT, run([CONFLICT] * 50 + [ACKED] * 50)).value == pytest.approx(1)
 
 
 def test_fairness_is_jains_index() -> None:
-    assert of(quantities.FAIRNESS, run([ACKED] * 100)).value == pytest.approx(1)
-    assert of(quantities.FAIRNESS, run([ACKED, CONFLICT] * 50)).value == pytest.approx(0.5)
-    uneven = of(quantities.FAIRNESS, run(([ACKED] * 3 + [CONFLICT]) * 25))
+    assert of(metrics.FAIRNESS, run([ACKED] * 100)).value == pytest.approx(1)
+    assert of(metrics.FAIRNESS, run([ACKED, CONFLICT] * 50)).value == pytest.approx(0.5)
+    uneven = of(metrics.FAIRNESS, run(([ACKED] * 3 + [CONFLICT]) * 25))
     assert uneven.value == pytest.approx(75**2 / (2 * (50**2 + 25**2)))
     assert uneven.low is not None and uneven.high is not None and 0.5 <= uneven.low <= uneven.value <= uneven.high <= 1
 
@@ -227,14 +227,14 @@ def test_behind_a_front_a_commit_holds_many_requests() -> None:
     told = {"part": GROUP, "clients": 2, "writers": 1}.items()
     found = {"refused": None, "commits": 27, "requests": 102, "referenced_files": 52}.items()
     measured.manifest.config, measured.manifest.found = told, found  # type: ignore[misc, assignment]
-    assert of(quantities.REQUESTS, measured).value == pytest.approx(100)
-    assert of(quantities.COMMITS, measured).value == pytest.approx(25)
-    assert of(quantities.ROWS, measured).value == pytest.approx(500)
-    assert of(quantities.REQUESTS_A_FILE, measured).value == pytest.approx(2)
-    assert of(quantities.REQUESTS_A_COMMIT, measured).value == pytest.approx(102 / 27)
-    assert of(quantities.FAIRNESS, measured).value == pytest.approx(1)
+    assert of(metrics.REQUESTS, measured).value == pytest.approx(100)
+    assert of(metrics.COMMITS, measured).value == pytest.approx(25)
+    assert of(metrics.ROWS, measured).value == pytest.approx(500)
+    assert of(metrics.REQUESTS_A_FILE, measured).value == pytest.approx(2)
+    assert of(metrics.REQUESTS_A_COMMIT, measured).value == pytest.approx(102 / 27)
+    assert of(metrics.FAIRNESS, measured).value == pytest.approx(1)
     with pytest.raises(NotAvailable, match="no front"):
-        of(quantities.REQUESTS_A_FILE, run([ACKED] * 9))
+        of(metrics.REQUESTS_A_FILE, run([ACKED] * 9))
 
 
 def test_configured_retries_are_variants_of_a_system() -> None:
@@ -294,7 +294,7 @@ def test_files_read_are_known_only_for_runs_with_queries() -> None:
     assert (hour.value, hour.low, hour.high) == (2, 2, 2)
     with pytest.raises(NotAvailable, match="no query is asked"):
         of(named["files read: text"], run([ACKED]))
-    for quantity in (quantities.COMMITS, quantities.P99, quantities.CONFLICTS, quantities.ERRORS, quantities.FILES):
+    for quantity in (metrics.COMMITS, metrics.P99, metrics.CONFLICTS, metrics.ERRORS, metrics.FILES):
         with pytest.raises(NotAvailable, match="nothing is committed"):
             of(quantity, asked)
 

@@ -28,13 +28,13 @@ from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.load.crew import GatewayPool, WorkerPool
 from tidemark.studies.ingest.load.records import WIDTH, Records
 from tidemark.studies.ingest.load.writer import WorkerConfig
+from tidemark.studies.ingest.open_loop import metrics, results
+from tidemark.studies.ingest.open_loop.runner import CLIENTS, WRITER, Pace, TailWindow, closed
+from tidemark.studies.ingest.open_loop.schedule import CONSTANT, POISSON, Due, Notes, intended, read_notes, work_off
+from tidemark.studies.ingest.open_loop.writer import Scheduled
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS
 from tidemark.studies.ingest.parts import part_name, settings_of
 from tidemark.studies.ingest.settings import ONE, TAIL, TailSettings
-from tidemark.studies.ingest.tail import quantities, tables
-from tidemark.studies.ingest.tail.runner import CLIENTS, WRITER, Pace, TailWindow, closed
-from tidemark.studies.ingest.tail.schedule import CONSTANT, POISSON, Due, Notes, intended, read_notes, work_off
-from tidemark.studies.ingest.tail.writer import Scheduled
 from tidemark.studies.ingest.window.oracle import look, states
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs
@@ -187,7 +187,7 @@ def test_the_capacity_is_what_a_closed_loop_acknowledges() -> None:
 
 
 def test_correction_adds_the_samples_that_hdrhistogram_adds() -> None:
-    made = quantities.with_omitted(np.array([10, 35, 20, 5]), 10)
+    made = metrics.with_omitted(np.array([10, 35, 20, 5]), 10)
     assert made.tolist() == [10, 35, 25, 15, 20, 10, 5]
 
 
@@ -258,23 +258,23 @@ def run(count: int, *, exact: bool = True, part: str = TAIL, writers: int = 1) -
 
 def test_quantiles_are_order_statistics_and_need_enough_requests() -> None:
     measured = run(1000)
-    assert of(quantities.RESPONSE_P50, measured) == pytest.approx(505, abs=1)
-    assert of(quantities.RESPONSE_P99, measured) == pytest.approx(995, abs=1)
-    assert of(quantities.RESPONSE_MAX, measured) == pytest.approx(1004)
-    assert of(quantities.SERVICE_P99, measured) == pytest.approx(5)
-    assert of(quantities.WAIT_P99, measured) == pytest.approx(990, abs=1)
-    assert of(quantities.CLOSED_P99, measured) == pytest.approx(5)
-    assert of(quantities.CORRECTED_P99, measured) == pytest.approx(975, abs=6)  # 199 of 5 ms, and 5, 10, ... 995
-    assert of(quantities.OFFERED, measured) / of(quantities.CAPACITY, measured) == pytest.approx(0.5)
-    assert of(quantities.UTILISATION, measured) == pytest.approx(25)  # 50 per second, 5 ms each
+    assert of(metrics.RESPONSE_P50, measured) == pytest.approx(505, abs=1)
+    assert of(metrics.RESPONSE_P99, measured) == pytest.approx(995, abs=1)
+    assert of(metrics.RESPONSE_MAX, measured) == pytest.approx(1004)
+    assert of(metrics.SERVICE_P99, measured) == pytest.approx(5)
+    assert of(metrics.WAIT_P99, measured) == pytest.approx(990, abs=1)
+    assert of(metrics.CLOSED_P99, measured) == pytest.approx(5)
+    assert of(metrics.CORRECTED_P99, measured) == pytest.approx(975, abs=6)  # 199 of 5 ms, and 5, 10, ... 995
+    assert of(metrics.OFFERED, measured) / of(metrics.CAPACITY, measured) == pytest.approx(0.5)
+    assert of(metrics.UTILISATION, measured) == pytest.approx(25)  # 50 per second, 5 ms each
     with pytest.raises(NotAvailable, match="share a commit"):
-        of(quantities.UTILISATION, run(1000, writers=2))
+        of(metrics.UTILISATION, run(1000, writers=2))
     with pytest.raises(NotAvailable, match=r"needs 10,000 requests, the run has 1,000"):
-        of(quantities.RESPONSE_P999, measured)
+        of(metrics.RESPONSE_P999, measured)
     with pytest.raises(NotAvailable, match="does not hold what was acknowledged"):
-        of(quantities.RESPONSE_P99, run(1000, exact=False))
+        of(metrics.RESPONSE_P99, run(1000, exact=False))
     with pytest.raises(NotAvailable, match="by no schedule"):
-        of(quantities.RESPONSE_P99, run(1000, part="writers"))
+        of(metrics.RESPONSE_P99, run(1000, part="writers"))
 
 
 def series(mode: str, *, overloaded: bool = False, harness: bool = False) -> Series:
@@ -290,18 +290,19 @@ def series(mode: str, *, overloaded: bool = False, harness: bool = False) -> Ser
 
 
 def test_table_reports_overload_lateness_and_share_of_the_null_rate() -> None:
-    rates = {quantities.OFFERED.name: 30.0, quantities.CAPACITY.name: 120.0}
+    rates = {metrics.OFFERED.name: 30.0, metrics.CAPACITY.name: 120.0}
     measures = cast(Any, SimpleNamespace(hot=lambda quantity, _series: SimpleNamespace(value=rates[quantity.name])))
     own, null, other = (
         series("tail-one-50"),
         series("tail-one-90", harness=True),
         series("tail-staged-50", harness=True),
     )
-    assert tables.null_share(measures, [own, other, null], own) == 25  # % of null's closed loop that it offers
-    assert tables.null_share(measures, [own, other], own) is None and tables.null_share(measures, [null], null) is None
-    assert tables.null_share(measures, [null, other], series("tail-staged-90")) is None
-    assert tables.late(own) == 4 and tables.overload(own) == "no"  # one began at 1.2 s
-    assert tables.overload(series("tail-one-110", overloaded=True)) == "1 of 1 runs: lower bounds"
+    assert results.offered_share(measures, [own, other, null], own) == 25  # % of null's closed loop that it offers
+    assert results.offered_share(measures, [own, other], own) is None
+    assert results.offered_share(measures, [null], null) is None
+    assert results.offered_share(measures, [null, other], series("tail-staged-90")) is None
+    assert results.late(own) == 4 and results.overload(own) == "no"  # one began at 1.2 s
+    assert results.overload(series("tail-one-110", overloaded=True)) == "1 of 1 runs: lower bounds"
 
 
 CELLS = "{systems: [%s], targets: [one, staged], percents: [50, 90], closed_seconds: 1%s}"

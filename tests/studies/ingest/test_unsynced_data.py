@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tidemark.machine import cachestat
-from tidemark.studies.ingest.fault_injection.unsynced_data import ALL, COMMITS, NOTHING, RECORD, AtRisk, look
+from tidemark.studies.ingest.fault_injection.unsynced_data import ALL, COMMITS, NOTHING, RECORD, durability_class, look
 from tidemark.studies.ingest.load.writer import batches
+from tidemark.studies.ingest.record import AtRisk
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.null import NullClientFactory
@@ -22,23 +23,19 @@ from tidemark.systems.writers import ClientFactory, CommitStatus, TableWriter
 ROWS = 5
 
 
-def found(data: int, other: int, log: int | None) -> AtRisk:
-    return AtRisk(10, 10, data, 20, other, log, None, 0.0)
-
-
 @pytest.mark.parametrize(
-    ("seen", "level"),
+    ("dirty_files", "dirty_logs", "level"),
     [
-        (found(10, 20, None), NOTHING),
-        (found(10, 20, 10), NOTHING),
-        (found(10, 0, 0), RECORD),
-        (found(10, 20, 1), RECORD),  # something else wrote to the log meanwhile
-        (found(0, 0, None), ALL),
-        (AtRisk(10, 0, 0, 0, 0, 0, 0.0, 0.0), ALL),  # rows in the catalog
+        (30, None, NOTHING),
+        (30, 10, NOTHING),
+        (10, 0, RECORD),
+        (30, 1, RECORD),  # something else wrote to the log meanwhile
+        (0, None, ALL),
+        (0, 0, ALL),  # rows in the catalog
     ],
 )
-def test_level_of_a_promise_follows_from_the_observation(seen: AtRisk, level: str) -> None:
-    assert seen.level == level
+def test_level_of_a_promise_follows_from_the_observation(dirty_files: int, dirty_logs: int | None, level: str) -> None:
+    assert durability_class(dirty_files, dirty_logs, 10) == level
 
 
 class Synced(TableWriter):

@@ -14,7 +14,9 @@ from tidemark.runs.run import Run
 from tidemark.studies.lhbench import metrics
 from tidemark.studies.lhbench.metrics import GROWTH, MERGING, merge_s, merging
 
-WEIGHED = {"sales": {"data_files": 1, "data_bytes": 100, "metadata_files": 0, "metadata_bytes": 0}}
+WEIGHED = {
+    "sales": {"data_files": 1, "data_bytes": 100, "metadata_files": 0, "metadata_bytes": 0, "catalog_bytes": None}
+}
 
 
 def merged(phases: dict[str, float], iterations: list[int], footprints: list[str]) -> Run:

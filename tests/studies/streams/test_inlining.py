@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
 from tidemark.analysis.formatting import MissingCell
+from tidemark.runs.coding.json_reader import Fields
+from tidemark.runs.coding.serde import read
 from tidemark.runs.manifest import Flush
 from tidemark.runs.run import Run
 from tidemark.studies.streams.tables.inlining import COLUMNS, NO_FLUSH, NOT_READ, line
@@ -16,7 +19,9 @@ BEFORE, AFTER = {"count_s": [0.5, 0.1], "sum_s": [0.7, 0.2]}, {"count_s": [0.05,
 
 def run(limit: int, flush: Flush | None, **reads: Any) -> Run:
     system = SimpleNamespace(catalog="PostgreSQL", settings=(("data_inlining_row_limit", str(limit)),))
-    return cast(Run, SimpleNamespace(manifest=SimpleNamespace(system=system, flush=flush, found=(("reads", reads),))))
+    manifest = SimpleNamespace(system=system, flush=flush)
+    record = partial(read, f=Fields("run.json", {"reads": reads}))
+    return cast(Run, SimpleNamespace(manifest=manifest, record=record))
 
 
 def test_reads_are_shown_before_and_after_the_flush() -> None:

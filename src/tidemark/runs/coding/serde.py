@@ -7,6 +7,7 @@ Each field is the JSON key of that name, and its type determines the allowed val
     tuple[X, ...]           a list
     Pairs[X]                an object with arbitrary keys, whose order is kept
     a dataclass             an object, decoded as that dataclass
+    X | Y of dataclasses    an object, decoded as the first of them whose keys without a default it has
     Any                     anything
 
 A key whose field has a default may be absent, and unknown keys are ignored.
@@ -15,7 +16,7 @@ A key whose field has a default may be absent, and unknown keys are ignored.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -72,10 +73,17 @@ def _has_default(field: Field[Any]) -> bool:
 
 def _without_null(hint: Any) -> tuple[Any, bool]:
     """Split X or `X | None` into X and whether null is allowed."""
-    if get_origin(hint) not in (Union, UnionType):
+    if get_origin(hint) not in (Union, UnionType) or NoneType not in get_args(hint):
         return hint, False
     (kind,) = (each for each in get_args(hint) if each is not NoneType)
     return kind, True
+
+
+def _alternative(kind: Any, names: Container[str]) -> Any:
+    """Return the dataclass of `X | Y` that an object with the keys `names` is decoded as; the last if none fits."""
+    *first, last = get_args(kind)
+    fitting = (each for each in first if all(_has_default(key) or key.name in names for key in fields(each)))
+    return next(fitting, last)
 
 
 def _allowed(hint: Any) -> str:
@@ -83,7 +91,7 @@ def _allowed(hint: Any) -> str:
     if kind in SCALARS:
         words = SCALARS[kind][0]
     elif get_origin(kind) is tuple:
-        words = f"a list of {LISTS.get(get_args(kind)[0], 'objects')}"
+        words = f"a list of {LISTS.get(_without_null(get_args(kind)[0])[0], 'objects')}"
     else:
         words = "anything" if kind is Any else "an object"
     return f"{words} or null" if null else words
@@ -98,6 +106,8 @@ def _read(hint: Any, f: Fields, key: str) -> Any:
         if type(value) not in SCALARS[kind][1]:
             raise f.wrong(key, SCALARS[kind][0])
         return kind(value)
+    if get_origin(kind) in (Union, UnionType):
+        kind = _alternative(kind, f.part(key).values)
     if is_dataclass(kind):
         return read(kind, f.part(key))  # type: ignore[arg-type]
     (of, *_) = get_args(kind)
@@ -106,17 +116,20 @@ def _read(hint: Any, f: Fields, key: str) -> Any:
         return tuple((name, _read(of, part, name)) for name in part.names())
     if is_dataclass(of):
         return tuple(read(of, each) for each in f.parts(key))  # type: ignore[arg-type]
-    if not isinstance(value, list) or not all(type(each) in SCALARS[of][1] for each in value):
+    of, null = _without_null(of)
+    if not isinstance(value, list) or not all(
+        type(each) in SCALARS[of][1] or (each is None and null) for each in value
+    ):
         raise f.wrong(key, _allowed(kind))
-    return tuple(of(each) for each in value)
+    return tuple(None if each is None else of(each) for each in value)
 
 
 def _plain(hint: Any, value: Any) -> Any:
     kind, _ = _without_null(hint)
     if value is None or kind is Any or kind in SCALARS:
         return value
-    if is_dataclass(kind):
-        return written(value)
+    if is_dataclass(value):
+        return written(value)  # type: ignore[arg-type]
     (of, *_) = get_args(kind)
     if get_origin(kind) is Pairs:
         return {name: _plain(of, each) for name, each in value}

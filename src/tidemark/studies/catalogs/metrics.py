@@ -12,9 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.analysis.blocks import REPLICATES, BlockSample
+from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable, sum_of_groups
-from tidemark.analysis.statistics import BootstrapEstimate, at_most, counted, generator, known, quantile, ratio_of_sums
+from tidemark.analysis.statistics import (
+    BootstrapEstimate,
+    at_most,
+    counted,
+    generator,
+    known,
+    quantile,
+    ratio_of_sums,
+    share,
+)
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.services.delay.proxy import DelayProxy
@@ -170,8 +179,7 @@ def _success(run: Run, sort: Sort) -> BootstrapEstimate:
     done, whole = int((outcome == ACKED).sum()), int((outcome != CASCADED).sum())
     if whole == 0:
         raise NotAvailable("all of them were consequences of other failures")
-    draws = generator(run.label, f"{sort.name} success").beta(done + 0.5, whole - done + 0.5, REPLICATES)
-    return BootstrapEstimate(done / whole, draws, whole, log=False, bounds=(0.0, 1.0))
+    return share(done, whole, generator(run.label, f"{sort.name} success"))
 
 
 def _tail(run: Run, sort: Sort) -> BootstrapEstimate:

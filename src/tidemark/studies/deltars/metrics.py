@@ -156,7 +156,7 @@ def _bytes(run: Run) -> BootstrapEstimate:
     footprint, rows = run.footprint, int(of_operation(run, WRITE, "rows")[-1])
     if not footprint.data_files:
         raise NotAvailable("no file is kept")
-    return known((footprint.data_bytes + footprint.metadata_bytes) / rows)
+    return known(footprint.bytes / rows)
 
 
 WRITE_MEDIAN = Metric(

@@ -13,10 +13,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.analysis.blocks import REPLICATES, BlockSample
+from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable
-from tidemark.analysis.statistics import BootstrapEstimate, generator, known, quantile, theil_sen
+from tidemark.analysis.statistics import BootstrapEstimate, generator, known, quantile, share, theil_sen
 from tidemark.planner.cost_model import Age
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
@@ -145,7 +145,7 @@ def _files(run: Run) -> BootstrapEstimate:
     footprint, oracle = run.footprint, run.manifest.oracle
     if not footprint.data_files:
         raise NotAvailable("no data file is kept")
-    return known((footprint.data_files + footprint.metadata_files) * MILLION / max(oracle.expected, 1))
+    return known(footprint.files * MILLION / max(oracle.expected, 1))
 
 
 def not_once(run: Run) -> BootstrapEstimate:
@@ -156,8 +156,7 @@ def not_once(run: Run) -> BootstrapEstimate:
     if unfinished(run):
         raise NotAvailable(LATE)
     wrong, whole = oracle.missing + oracle.duplicated, oracle.expected
-    draws = generator(run.label, "not once").beta(wrong + 0.5, whole - wrong + 0.5, REPLICATES)
-    return BootstrapEstimate(wrong / whole, draws, whole, log=False, bounds=(0.0, 1.0))
+    return share(wrong, whole, generator(run.label, "not once"))
 
 
 def _ages(column: str, word: str, title: str) -> tuple[Metric, ...]:

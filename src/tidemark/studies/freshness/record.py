@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from tidemark.measure.reading import Latencies
 from tidemark.runs.coding.serde import Pairs
 from tidemark.runs.proofs import Oracle
 
@@ -46,14 +47,6 @@ class Kill:
 
     moment_s: float
     again_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Latencies:
-    """Query latencies in seconds, in order, of count(*) and of a sum over two columns."""
-
-    count_s: tuple[float, ...]
-    sum_s: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)

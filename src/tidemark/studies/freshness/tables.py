@@ -9,6 +9,7 @@ from typing import Any
 from tidemark.analysis.formatting import Cell, MissingCell, listed
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
+from tidemark.measure.reading import Latencies
 from tidemark.results.tables.table import (
     SYSTEM,
     SYSTEM_OF_SERIES,
@@ -54,7 +55,7 @@ from tidemark.studies.freshness.metrics import (
     steady,
     unfinished,
 )
-from tidemark.studies.freshness.record import FreshnessRecord, Latencies
+from tidemark.studies.freshness.record import FreshnessRecord
 from tidemark.studies.freshness.settings import FreshnessSettings
 
 UNEQUAL = (

@@ -12,8 +12,7 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.statistics import Estimate
 from tidemark.results.tables.table import Column, Table, TableBuilder
 from tidemark.studies.ingest import published
-from tidemark.studies.ingest.group import tables as group
-from tidemark.studies.ingest.measures import (
+from tidemark.studies.ingest.claims import (
     IngestClaimData,
     printed_files_twice,
     printed_gap,
@@ -23,12 +22,13 @@ from tidemark.studies.ingest.measures import (
     printed_rates,
     printed_requests_a_file,
 )
+from tidemark.studies.ingest.columns import hot_column
+from tidemark.studies.ingest.concurrent_writers.results import in_order
+from tidemark.studies.ingest.group_commit import results as group
+from tidemark.studies.ingest.metrics import COMMITS, P99, REQUESTS, REQUESTS_A_FILE, ROWS, outcomes
 from tidemark.studies.ingest.outcomes import ACKED
-from tidemark.studies.ingest.part import hot_cell
 from tidemark.studies.ingest.published import BUNDLED, DIRECT, STAGED
-from tidemark.studies.ingest.quantities import COMMITS, P99, REQUESTS, REQUESTS_A_FILE, ROWS, outcomes
 from tidemark.studies.ingest.settings import ONE, GroupSettings, WritersSettings
-from tidemark.studies.ingest.writers.tables import in_order
 
 NOT_HERE = (
     ("kyma itself", "in no registry; its absolute numbers are shown next to Tidemark's and never judged"),
@@ -70,7 +70,7 @@ def _cells(builder: TableBuilder) -> Table:
     for series in group.in_order(builder.run_set):
         if series.runs and not series.is_null_baseline:
             given = GroupSettings.of(series)
-            gathered = [hot_cell(builder, quantity, series) for quantity in (ROWS, REQUESTS, P99)]
+            gathered = [hot_column(builder, quantity).cell(series) for quantity in (ROWS, REQUESTS, P99)]
             files = attempt("", partial(builder.measures.hot, REQUESTS_A_FILE, series))
             each_file = files.value if isinstance(files, Estimate) else files
             errors = int(sum((~np.isin(outcomes(run), (ACKED,))).sum() for run in series.hot_runs))

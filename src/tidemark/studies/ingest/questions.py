@@ -7,16 +7,16 @@ from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.claims.claim_data import positive
 from tidemark.results.report.summary_table import Answering, SummaryMetric, SystemRuns
 from tidemark.runs.runset import Series
-from tidemark.studies.ingest.fault_injection.kills import costly, killed_of, retry_of
+from tidemark.studies.ingest.fault_injection.results import costly, killed_of, retry_of
 from tidemark.studies.ingest.fault_injection.settings import BLIND, FAULTS
 from tidemark.studies.ingest.gateway.policies import STAGED
-from tidemark.studies.ingest.group.tables import shape
-from tidemark.studies.ingest.maintenance.maintenance_results import is_maintained, kept_of, wrong
+from tidemark.studies.ingest.group_commit.results import shape
+from tidemark.studies.ingest.maintenance.results import is_maintained, kept_of, wrong
+from tidemark.studies.ingest.metrics import COMMITS, CONFLICTS, FAIRNESS, LOST, P50, P99, ROWS
 from tidemark.studies.ingest.parts import part_name
 from tidemark.studies.ingest.power_failure.results import Cuts
 from tidemark.studies.ingest.power_failure.results import costly as costly_cuts
 from tidemark.studies.ingest.power_failure.settings import CUT, CutSettings
-from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS, FAIRNESS, LOST, P50, P99, ROWS
 from tidemark.studies.ingest.settings import GROUP, ONE, WRITERS, GroupSettings, WritersSettings
 from tidemark.systems.base import FULL
 
@@ -57,10 +57,7 @@ def _writers(asked: SystemRuns, _mode: str | None) -> str:
 
 
 def _with_kills(asked: SystemRuns) -> Series:
-    found = [each for each in asked.series if part_name(each) == FAULTS and retry_of(each) != BLIND]
-    if not found:
-        raise NotAvailable("nothing was killed")
-    return found[0]
+    return asked.first(lambda each: part_name(each) == FAULTS and retry_of(each) != BLIND, "nothing was killed")
 
 
 def _costly_kills(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
@@ -72,14 +69,10 @@ def _kills(asked: SystemRuns, _mode: str | None) -> str:
 
 
 def _with_cuts(asked: SystemRuns) -> Series:
-    """Return the power-cut series with the configured durability, not the one with full durability.
-
-    Or raise NotAvailable.
-    """
-    found = [each for each in asked.series if part_name(each) == CUT and CutSettings.of(each).durability != FULL]
-    if not found:
-        raise NotAvailable("its power was not cut")
-    return found[0]
+    """Return the power-cut series with the configured durability, not the one with full durability."""
+    return asked.first(
+        lambda each: part_name(each) == CUT and CutSettings.of(each).durability != FULL, "its power was not cut"
+    )
 
 
 def _costly_cuts(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
@@ -110,12 +103,8 @@ def _shape(asked: SystemRuns, _mode: str | None) -> str:
 
 
 def _wrong_maintained(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
-    found = [each for each in asked.series if is_maintained(each)]
-    if not found:
-        raise NotAvailable("nothing was maintained while it was written to")
-    if not found[0].runs:
-        raise NotAvailable(found[0].missing())
-    return wrong(kept_of(found[0])).scaled(PERCENT)
+    found = asked.first(is_maintained, "nothing was maintained while it was written to")
+    return wrong(kept_of(found)).scaled(PERCENT)
 
 
 QUESTIONS = (

@@ -2,56 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.text_blocks import or_why
-from tidemark.results.paper.paper_section import PaperSection
+from tidemark.analysis.text_blocks import SentenceWriter, or_why
 from tidemark.results.publication import Publication
-from tidemark.results.tables.table import Table, TableBuilder
 from tidemark.runs.runset import RunSet
-from tidemark.studies.assembly import Written, claims_of, figure_specs_of
+from tidemark.studies.assembly import Written, chapter_of, claims_of, figure_specs_of, tables_of
 from tidemark.studies.ingest import kyma, published
+from tidemark.studies.ingest.claims import MEASURES, IngestClaimData
+from tidemark.studies.ingest.columns import UNEQUAL
+from tidemark.studies.ingest.concurrent_writers import results as writers
 from tidemark.studies.ingest.fault_injection import results as faults
-from tidemark.studies.ingest.group import results as group
+from tidemark.studies.ingest.gateway.policies import BUNDLED, STAGED
+from tidemark.studies.ingest.group_commit import results as group
 from tidemark.studies.ingest.maintenance import results as maintenance
-from tidemark.studies.ingest.measures import MEASURES, IngestClaimData
+from tidemark.studies.ingest.metrics import QUANTITIES as OF_COMMITS
 from tidemark.studies.ingest.object_store import results as storage
-from tidemark.studies.ingest.part import UNEQUAL
+from tidemark.studies.ingest.open_loop import metrics as of_schedules
+from tidemark.studies.ingest.open_loop import results as tail
 from tidemark.studies.ingest.power_failure import results as cut
 from tidemark.studies.ingest.pruning import results as pruning
-from tidemark.studies.ingest.quantities import QUANTITIES as OF_COMMITS
 from tidemark.studies.ingest.questions import QUESTIONS
 from tidemark.studies.ingest.study import STUDY
-from tidemark.studies.ingest.tail import results as tail
-from tidemark.studies.ingest.writers import results as writers
 from tidemark.studies.study import Results
 
-HERE = Path(__file__).parent
-PARTS = (
-    writers.RESULTS,
-    group.RESULTS,
-    tail.RESULTS,
-    replace(storage.RESULTS, figures="tidemark.studies.ingest.figures"),  # those of pruning, too
-    pruning.RESULTS,
-    faults.RESULTS,
-    cut.RESULTS,
-    maintenance.RESULTS,
-)  # in the order of the results
 QUANTITIES = replace(
     OF_COMMITS,
-    all=(*OF_COMMITS.all, *(quantity for part in PARTS for quantity in part.quantities)),
-    code=(*OF_COMMITS.code, *(path for part in PARTS for path in part.code)),
+    all=(*OF_COMMITS.all, *of_schedules.QUANTITIES, *pruning.QUANTITIES),
+    code=(
+        *OF_COMMITS.code,
+        "studies/ingest/open_loop/metrics.py",
+        "studies/ingest/pruning/results.py",
+        "systems/pruning_dataset.py",
+    ),
 )
 
-
-def _tables(builder: TableBuilder) -> Iterator[Table]:
-    for part in PARTS:
-        yield from part.tables(builder)
-    yield from kyma.build(builder)
+FINDINGS = (
+    "scaling", "conflicts", "lost", "retrying", "group-staged", "group-bundled", "open-closed", "trips", "killed",
+    "power-cut", "maintenance-held", "mistakes",
+)  # fmt: skip
 
 
 def _values(run_set: RunSet) -> dict[str, str]:
@@ -60,15 +51,34 @@ def _values(run_set: RunSet) -> dict[str, str]:
     return {**own, **maintenance.values(run_set)}
 
 
-def _sentences(measures: Measures) -> dict[str, str]:
-    own = {name: or_why(write) for part in PARTS for name, write in part.sentences(measures).items()}
-    return {**own, "ingest-mistakes": or_why(partial(kyma.mistakes, measures))}
+class Writer(SentenceWriter):
+    """Sentences of all parts."""
 
+    def __init__(self, measures: Measures) -> None:
+        super().__init__(measures)
+        of_writers = writers.Writer(measures)
+        self.written: dict[str, Written] = {
+            "ingest-scaling": of_writers.scaling,
+            "ingest-conflicts": of_writers.conflicts,
+            "ingest-retrying": of_writers.retrying,
+            "ingest-lost": of_writers.lost,
+            "ingest-group-staged": partial(
+                group.gained, measures, STAGED, "Gathered in a buffer that is one commit (staged)"
+            ),
+            "ingest-group-bundled": partial(
+                group.gained, measures, BUNDLED, "With the files of several buffers in one commit (bundled)"
+            ),
+            "ingest-open-closed": partial(tail.omitted, measures),
+            "ingest-trips": partial(storage.trips_sentence, measures),
+            "ingest-killed": partial(faults.kept_sentence, measures.run_set),
+            "ingest-power-cut": partial(cut.cut_sentence, measures.run_set),
+            "ingest-maintenance-held": partial(maintenance.held_sentence, measures.run_set),
+            "ingest-mistakes": partial(kyma.mistakes, measures),
+        }
 
-def _findings(measures: Measures) -> tuple[str, ...]:
-    own: list[Written] = [write for part in PARTS for write in part.findings(measures)]
-    own.append(partial(kyma.mistakes, measures))
-    return tuple(or_why(write) for write in own)
+    def sentences(self) -> dict[str, str]:
+        """Return all sentences by name."""
+        return {name: or_why(write) for name, write in self.written.items()}
 
 
 RESULTS = Results(
@@ -79,8 +89,15 @@ RESULTS = Results(
         hardware=published.HARDWARE,
         software=published.SOFTWARE,
     ),
-    tables=_tables,
-    figure_specs=figure_specs_of(*(part.figures for part in PARTS if part.figures)),
+    tables=tables_of(writers, group, tail, storage, pruning, faults, cut, maintenance, kyma),
+    figure_specs=figure_specs_of(
+        "tidemark.studies.ingest.concurrent_writers.figures",
+        "tidemark.studies.ingest.group_commit.figures",
+        "tidemark.studies.ingest.open_loop.figures",
+        "tidemark.studies.ingest.figures",
+        "tidemark.studies.ingest.fault_injection.figures",
+        "tidemark.studies.ingest.maintenance.figures",
+    ),
     claims=claims_of(
         STUDY,
         QUANTITIES,
@@ -92,13 +109,7 @@ RESULTS = Results(
             "on one commit a request are tested on the systems here, and its text is checked against its own numbers.",
         ),
     ),
-    paper=PaperSection(
-        chapter=HERE / "chapter.typ",
-        front=HERE / "front.typ",
-        values=_values,
-        sentences=_sentences,
-        findings=_findings,
-    ),
+    paper=chapter_of(STUDY, _values, Writer, lambda writer: [writer.written[f"ingest-{name}"] for name in FINDINGS]),
     notes=lambda _run_set: (UNEQUAL,),
     questions=QUESTIONS,
     costs=storage.costs,

@@ -18,12 +18,12 @@ from tidemark.systems.tables import TableSystem
 # Modules with the measurement window of each part. Full names, since the digest of measuring code follows such names.
 STAGES = {
     "writers": "tidemark.studies.ingest.window.runner",
-    "group": "tidemark.studies.ingest.group.runner",
-    "tail": "tidemark.studies.ingest.tail.runner",
+    "group": "tidemark.studies.ingest.group_commit.runner",
+    "tail": "tidemark.studies.ingest.open_loop.runner",
     "storage": "tidemark.studies.ingest.window.runner",
     "pruning": "tidemark.studies.ingest.pruning.runner",
     "faults": "tidemark.studies.ingest.fault_injection.runner",
-    "front": "tidemark.studies.ingest.front.runner",
+    "front": "tidemark.studies.ingest.gateway_crash.runner",
     "maintenance": "tidemark.studies.ingest.maintenance.runner",
     "cut": "tidemark.studies.ingest.power_failure.runner",
 }

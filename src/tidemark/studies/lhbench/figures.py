@@ -34,7 +34,7 @@ from tidemark.studies.lhbench.metrics import (
     slowdown,
 )
 from tidemark.studies.lhbench.published import reading
-from tidemark.studies.lhbench.record import LakeRecord
+from tidemark.studies.lhbench.record import DataRecord
 from tidemark.studies.lhbench.script import SELECTIVE
 from tidemark.studies.lhbench.settings import FILES, LOAD, MERGE, REFRESH, MergeSettings, settings_of
 
@@ -120,7 +120,7 @@ def merges(context: FigureContext) -> DrawnFigure:
     for axes, how, what in zip(panels, (merging, slowdown), ("merge (s)", "queries after over before"), strict=True):
         points = []
         for each in series:
-            for size in sorted(int(size) for size, _ in each.runs[0].record(LakeRecord).data.sets):
+            for size in sorted(int(size) for size, _ in each.runs[0].record(DataRecord).data.sets):
                 cell = attempt("", partial(context.measures.value, how(size), each))
                 if isinstance(cell, Estimate):
                     points += plots.rows_of(cell, system=each.title, share=size / MergeSettings.of(each).files)

@@ -17,7 +17,7 @@ from tidemark.analysis.metrics import LOWER, Metric, MetricSet, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, known
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.lhbench.record import NOT_TOLD, LakeRecord, Second, Way
+from tidemark.studies.lhbench.record import NOT_TOLD, LakeRecord, Second, SecondRecord, Way
 from tidemark.studies.lhbench.script import (
     AFTER,
     BEFORE,
@@ -185,7 +185,7 @@ def _growth(run: Run) -> BootstrapEstimate:
 
 def ways_of(run: Run, phase: str) -> dict[str, Way]:
     """Return the second engine's results after a phase, by way of reading the tables; NotAvailable if no query ran."""
-    found = dict(sound(run).record(LakeRecord).second).get(phase, Second(reason=NOT_ASKED))
+    found = dict(sound(run).record(SecondRecord).second).get(phase, Second(reason=NOT_ASKED))
     if found.ways is None:
         raise NotAvailable(found.reason)
     return dict(found.ways)

@@ -14,6 +14,7 @@ from typing import Any
 
 from tidemark.measure.done import DoneWindow
 from tidemark.runs.coding.serde import Pairs
+from tidemark.runs.manifest import Footprint
 from tidemark.services.spark.events import STAGE_COLUMNS, Job, Stage
 
 NOT_TOLD = -1  # in place of an unknown time
@@ -30,7 +31,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class PruningResult:
+class Answer:
     """A query's answer: its rows, and how it differs from the expected one, in words."""
 
     rows: int
@@ -62,24 +63,6 @@ class Second:
 
 
 @dataclass(frozen=True, slots=True)
-class TableSize:
-    """Files and bytes of one table on the disk."""
-
-    data_files: int
-    data_bytes: int
-    metadata_files: int
-    metadata_bytes: int
-
-    @property
-    def bytes(self) -> int:
-        return self.data_bytes + self.metadata_bytes
-
-    @property
-    def files(self) -> int:
-        return self.data_files + self.metadata_files
-
-
-@dataclass(frozen=True, slots=True)
 class MergedSet:
     """Number of files that the updates of a set touch; refresh sets do not have it."""
 
@@ -93,23 +76,39 @@ class InputData:
     sets: Pairs[MergedSet] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LakeRecord:
-    """Results of a window in run.json; all but `words`, `failed` and `data` are by phase, then by table or query."""
+    """Results of a window in run.json: by phase, then by table or query, from `tables` to `footprints`.
+
+    `second` and `data` are the answers of the verifier's program, of which `SecondRecord` and `DataRecord` are read.
+    """
 
     tables: Pairs[Pairs[Compared]]
-    answers: Pairs[Pairs[PruningResult]]
-    footprints: Pairs[Pairs[TableSize]]
+    answers: Pairs[Pairs[Answer]]
+    beside: Pairs[Pairs[Pairs[Compared]]] = ()  # by phase, other reader and table; no verdict
+    second: Pairs[Any] = ()
+    footprints: Pairs[Pairs[Footprint]]
     words: str  # what is wrong, or "exact"
     failed: tuple[str, ...]  # queries that the engine refused
-    data: InputData
-    beside: Pairs[Pairs[Pairs[Compared]]] = ()  # by phase, other reader and table; no verdict
-    second: Pairs[Second] = ()
+    data: Pairs[Any] = ()
+    in_force: Pairs[str] = ()  # settings of the session, as it reports them
 
     @property
-    def sizes(self) -> dict[str, dict[str, TableSize]]:
+    def sizes(self) -> dict[str, dict[str, Footprint]]:
         """Sizes of the tables by phase."""
         return {phase: dict(tables) for phase, tables in self.footprints}
+
+
+@dataclass(frozen=True, slots=True)
+class SecondRecord:
+    """Results of the second engine by phase."""
+
+    second: Pairs[Second] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DataRecord:
+    data: InputData = InputData()
 
 
 @dataclass(slots=True)

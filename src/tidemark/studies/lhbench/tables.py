@@ -51,7 +51,7 @@ from tidemark.studies.lhbench.metrics import (
     total_by,
     ways_of,
 )
-from tidemark.studies.lhbench.record import Compared, LakeRecord
+from tidemark.studies.lhbench.record import Compared, DataRecord, LakeRecord
 from tidemark.studies.lhbench.script import AFTER, BEFORE
 from tidemark.studies.lhbench.settings import FILES, LOAD, MERGE, REFRESH, MergeSettings, RefreshSettings, settings_of
 from tidemark.studies.lhbench.verifier.readers import CALLED, DUCKLAKE
@@ -227,7 +227,7 @@ def _merges(builder: TableBuilder) -> Table:
     chosen = in_part(builder.run_set, MERGE)
     rows = []
     for each in chosen:
-        sets = each.runs[0].record(LakeRecord).data.sets if each.runs else ()
+        sets = each.runs[0].record(DataRecord).data.sets if each.runs else ()
         by_size = sorted((int(size), of_size.touched) for size, of_size in sets)
         rows += [_Merge(each, size, touched) for size, touched in by_size] if each.runs else [_Merge(each)]
 

@@ -6,7 +6,7 @@ import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,12 @@ from tidemark.errors import MachineError, ServiceError, SystemFailure
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.paths import private_directory
-from tidemark.runs.manifest import together
+from tidemark.runs.coding.serde import Pairs, pairs, written
+from tidemark.runs.manifest import Footprint, together
 from tidemark.runs.proofs import Oracle
 from tidemark.services.spark.server import Spark
 from tidemark.studies.lhbench.data.store import Store
-from tidemark.studies.lhbench.record import NOT_TOLD, Done, LakeWindow, tell
+from tidemark.studies.lhbench.record import NOT_TOLD, Answer, Compared, Done, LakeRecord, LakeWindow, tell
 from tidemark.studies.lhbench.script import QUERY, Held, Phase, Step, script
 from tidemark.studies.lhbench.settings import settings_of
 from tidemark.studies.lhbench.verifier.calls import Verifier
@@ -36,26 +37,28 @@ EVENTS = ".events"  # folder of the engine's log, removed with the window's fold
 class Verdicts:
     """The verifier's results so far: tables by phase, answers by phase and query."""
 
-    tables: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
-    answers: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
-    beside: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)  # by phase and other reader; no verdict
+    tables: dict[str, Pairs[Compared]] = field(default_factory=dict)
+    answers: dict[str, dict[str, Answer]] = field(default_factory=dict)
+    beside: dict[str, Pairs[Pairs[Compared]]] = field(default_factory=dict)  # by phase and other reader; no verdict
     versions: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property
     def wrong(self) -> list[str]:
         """Wrong tables and wrong answers, in words."""
-        found = []
-        for said, name in ((self.tables, "holds"), (self.answers, "answers")):
-            for phase, each in said.items():
-                found += [f"{phase}: {what} {name} {told['words']}" for what, told in each.items() if told["words"]]
-        return found
+        tables = ((phase, what, "holds", found.words) for phase, each in self.tables.items() for what, found in each)
+        answers = (
+            (phase, what, "answers", found.words)
+            for phase, each in self.answers.items()
+            for what, found in each.items()
+        )
+        return [f"{phase}: {what} {name} {words}" for phase, what, name, words in (*tables, *answers) if words]
 
     @property
     def rows(self) -> tuple[int, int]:
         """Rows expected and rows found in all tables; a table counts each time that it was read."""
-        told = [each for phase in self.tables.values() for each in phase.values()]
-        return sum(each["expected"] for each in told), sum(each["found"] for each in told)
+        told = [each for phase in self.tables.values() for _, each in phase]
+        return sum(each.expected for each in told), sum(each.found for each in told)
 
 
 class LakeRunner(WindowRunner[LakeWindow]):
@@ -82,7 +85,7 @@ class LakeRunner(WindowRunner[LakeWindow]):
         self._answers: dict[str, tuple[Step, Sequence[Sequence[Any]]]] = {}  # first answer in the phase, by query
         self._labels: list[str] = []  # labels of the completed steps
         self._verdicts = Verdicts()
-        self._footprints: dict[str, dict[str, dict[str, Any]]] = {}
+        self._footprints: dict[str, Pairs[Footprint]] = {}
         self.second: dict[str, dict[str, Any]] = {}  # results of the second engine, by phase
         self._cancelled = False
 
@@ -156,12 +159,12 @@ class LakeRunner(WindowRunner[LakeWindow]):
         """Have the phase's tables and answers judged, and record the sizes of the tables that it changed."""
         tables = {held.table: self._order(held) for held in phase.held}
         if phase.judged:
-            self._footprints[phase.name] = {name: asdict(self._system.footprint(name)) for name in tables}
+            self._footprints[phase.name] = tuple((name, self._system.footprint(name)) for name in tables)
         if phase.second:
             self._show(f"{phase.name}: asking a second engine")
             self.second[phase.name] = second_engine(self._verifier, self._system.reader, phase, tables)
         closed = {
-            name: {"rows": len(rows), "words": step.closed.difference(rows)}
+            name: Answer(len(rows), step.closed.difference(rows))
             for name, (step, rows) in self._answers.items()
             if step.closed is not None
         }
@@ -184,11 +187,13 @@ class LakeRunner(WindowRunner[LakeWindow]):
         self._verdicts.seconds += said["seconds"]
         self._verdicts.versions = said["versions"]
         if read:
-            self._verdicts.tables[phase.name] = said["tables"]
+            self._verdicts.tables[phase.name] = _compared(said["tables"])
             if said["beside"]:
-                self._verdicts.beside[phase.name] = said["beside"]
+                beside = said["beside"].items()
+                self._verdicts.beside[phase.name] = tuple((other, _compared(each)) for other, each in beside)
         if answers:
-            self._verdicts.answers[phase.name] = {**closed, **said["answers"]}
+            judged = {name: Answer(**each) for name, each in said["answers"].items()}
+            self._verdicts.answers[phase.name] = {**closed, **judged}
 
     def _order(self, held: Held) -> Mapping[str, Any]:
         return {
@@ -225,19 +230,19 @@ class LakeRunner(WindowRunner[LakeWindow]):
         return self._verdicts.versions
 
     def describe(self, window: LakeWindow) -> RunMetadata:
-        wrong = self._verdicts.wrong
-        failed = sorted({f"{each.subject}: {each.error}" for each in window.done if each.error})
-        found: dict[str, Any] = {
-            "tables": self._verdicts.tables,
-            "answers": self._verdicts.answers,
-            "beside": self._verdicts.beside,
-            "second": self.second,
-            "footprints": self._footprints,
-            "words": "; ".join(wrong) or "exact",
-            "failed": failed,
-            "data": Store.of(self._test_bed.workload.workspace).described(settings_of(self._test_bed.spec)),
-            "in_force": dict(self._system.in_force()),
-        }
+        verdicts, wrong = self._verdicts, self._verdicts.wrong
+        data = Store.of(self._test_bed.workload.workspace).described(settings_of(self._test_bed.spec))
+        found = LakeRecord(
+            tables=pairs(verdicts.tables),
+            answers=tuple((phase, pairs(each)) for phase, each in verdicts.answers.items()),
+            beside=pairs(verdicts.beside),
+            second=pairs(self.second),
+            footprints=pairs(self._footprints),
+            words="; ".join(wrong) or "exact",
+            failed=tuple(sorted({f"{each.subject}: {each.error}" for each in window.done if each.error})),
+            data=pairs(data),
+            in_force=pairs(self._system.in_force()),
+        )
         return RunMetadata(
             system=system_part(self._test_bed.variant, self._system, pa.schema([])),
             versions={
@@ -246,9 +251,13 @@ class LakeRunner(WindowRunner[LakeWindow]):
                 **{f"{name} (judge)": version for name, version in self._versions().items()},
             },
             marks=tuple(wrong[:3]),
-            found=found,
+            found=written(found),
             files={"stages": window.stages} if window.stages else {},
         )
+
+
+def _compared(said: Mapping[str, Any]) -> Pairs[Compared]:
+    return tuple((name, Compared(**each)) for name, each in said.items())
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from tidemark.analysis.formatting import listed, number
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.runs.names import MODES, SINGLE
-from tidemark.studies.streams.quantities import FILES_PER_COMMIT, FIRST_WRITE, WRITE_MEDIAN
+from tidemark.studies.streams.metrics import FILES_PER_COMMIT, FIRST_WRITE, WRITE_MEDIAN
 from tidemark.studies.streams.sentences import WAY, Known, Writer
 
 INSIDE = {mode: f"{way[:1].lower()}{way[1:]}" for mode, way in WAY.items()}

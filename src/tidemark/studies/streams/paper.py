@@ -15,7 +15,7 @@ from tidemark.runs.coding.json_reader import spelt
 from tidemark.runs.names import BATCH, MODES, SINGLE
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.streams import published
-from tidemark.studies.streams.quantities import HARNESS_RATE, RELATIVE_GROWTH, WRITE_MEDIAN, WRITE_P99
+from tidemark.studies.streams.metrics import HARNESS_RATE, RELATIVE_GROWTH, WRITE_MEDIAN, WRITE_P99
 from tidemark.studies.streams.sentences import Writer
 
 MB = 1e6

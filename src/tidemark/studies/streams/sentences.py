@@ -14,7 +14,7 @@ from tidemark.analysis.statistics import BootstrapEstimate, Estimate
 from tidemark.analysis.text_blocks import SentenceWriter, conclusion, or_why, sentence
 from tidemark.runs.names import BATCH, MODES, SINGLE
 from tidemark.runs.runset import Series
-from tidemark.studies.streams.quantities import (
+from tidemark.studies.streams.metrics import (
     FILES_PER_COMMIT,
     FIRST_WRITE,
     HARNESS_RATE,

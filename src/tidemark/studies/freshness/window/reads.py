@@ -8,7 +8,7 @@ from tidemark.errors import SystemFailure
 from tidemark.measure.maintenance import timed
 from tidemark.measure.reading import hold, read
 from tidemark.runs.manifest import Footprint
-from tidemark.studies.freshness.record import Latencies, Reads
+from tidemark.studies.freshness.record import Reads
 from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
 
@@ -20,12 +20,12 @@ def take(table: TableSystem, rows: int, footprint: Footprint, show: Callable[[st
 
     Raises OracleError if an answer is wrong. Other failures are only recorded: the window is already measured.
     """
-    files = _files(footprint)
+    files = footprint.files
     if Capability.ASKED not in table.capabilities:
         return Reads(None, files, NOBODY, why_not_after=NOBODY)
     show("reading")
     try:
-        before = _latencies(table, rows)
+        before = hold(read(table), rows).latencies
     except SystemFailure as error:
         return Reads(None, files, str(error), why_not_after=str(error))
     refused = table.refuses_maintenance(table.options)
@@ -41,16 +41,7 @@ def take(table: TableSystem, rows: int, footprint: Footprint, show: Callable[[st
         finally:
             writer.close()
         show("reading once more")
-        after = _latencies(table, rows)
+        after = hold(read(table), rows).latencies
     except SystemFailure as error:
         return Reads(before, files, "", maintained, why_not_after=str(error))
-    return Reads(before, files, "", maintained, after, _files(table.footprint()))
-
-
-def _latencies(table: TableSystem, rows: int) -> Latencies:
-    reading = hold(read(table), rows)
-    return Latencies(reading.count_s, reading.sum_s)
-
-
-def _files(footprint: Footprint) -> int:
-    return footprint.data_files + footprint.metadata_files
+    return Reads(before, files, "", maintained, after, table.footprint().files)

@@ -10,11 +10,11 @@ import seaborn as sns
 from tidemark.analysis.measures import NotAvailable
 from tidemark.results.figures import style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
-from tidemark.studies.ingest.fault_injection.kills import Killed, all_killed
-from tidemark.studies.ingest.front.settings import FRONT
+from tidemark.studies.ingest.fault_injection.results import Killed, all_killed
+from tidemark.studies.ingest.gateway_crash.settings import FRONT
+from tidemark.studies.ingest.metrics import outcomes
 from tidemark.studies.ingest.outcomes import ACKED
 from tidemark.studies.ingest.parts import part_name
-from tidemark.studies.ingest.quantities import outcomes
 
 TITLE = "Acknowledged rows while writers and servers are killed"
 BIN_S = 0.1
@@ -58,15 +58,15 @@ def _panel(context: FigureContext, made: style.Frame, killed: Killed, above: int
     bins = {"binwidth": BIN_S, "binrange": (0.0, BIN_S * np.ceil(length / BIN_S))}
     sns.histplot(x=ends[acked], weights=run.column("rows")[acked] / BIN_S, **bins, element="step", color=colour,
                  edgecolor=style.ink(colour), linewidth=0.5, alpha=0.8, ax=axes)  # fmt: skip
-    moments = [kill["moment_s"] for kill in killed.each]
+    moments = [kill.moment_s for kill in killed.each]
     for kill, following in zip(killed.each, [*moments[1:], length], strict=True):
-        axes.axvspan(kill["moment_s"], kill["moment_s"] + kill["down_s"], color=SHADE, zorder=0)
-        axes.axvline(kill["moment_s"], color="black", linestyle="--", linewidth=0.8)
+        axes.axvspan(kill.moment_s, kill.moment_s + kill.down_s, color=SHADE, zorder=0)
+        axes.axvline(kill.moment_s, color="black", linestyle="--", linewidth=0.8)
         if len(killed.each) <= NAMED:
-            name = kill["victim"]
-            if (following - kill["moment_s"]) / length < LETTER * len(name):
+            name = kill.victim
+            if (following - kill.moment_s) / length < LETTER * len(name):
                 name = f"{name[0]}."
-            axes.annotate(name, (kill["moment_s"], 1.0), xycoords=("data", "axes fraction"), xytext=(1, 1),
+            axes.annotate(name, (kill.moment_s, 1.0), xycoords=("data", "axes fraction"), xytext=(1, 1),
                           textcoords="offset points", fontsize=style.SMALL)  # fmt: skip
     doubt = np.isin(outcomes(run), ("unknown",))
     sns.scatterplot(x=ends[doubt], y=np.zeros(doubt.sum()), color="black", s=6, linewidth=0, clip_on=False, ax=axes)

@@ -6,8 +6,7 @@ A batch counts for one kill only: a loss that an earlier look already found is n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,41 +15,10 @@ from tidemark.studies.ingest.fault_injection.faults import Kill, Look
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS, SENT, UNKNOWN
+from tidemark.studies.ingest.record import Loss, Losses, Undisturbed
 
 Ints = NDArray[np.int64]
 NEVER = np.iinfo(np.int64).max
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """One kill and the findings after it. Counts are batches unless named as rows; moments count from the opening."""
-
-    victim: str
-    title: str
-    moment_s: float
-    started_s: float  # from the kill until the server answers, or the new writer's client is open
-    down_s: float  # from the kill until each affected writer had a commit acknowledged again
-    in_flight: int  # attempts in flight at the kill
-    acked: int  # acknowledged since the previous kill
-    unknown: int  # of unknown outcome to their writer, since the previous kill
-    done: int  # unknown batches that were present when read back at the end
-    not_done: int
-    lost: int  # rows that were acknowledged before the kill and are missing after it
-    doubled: int  # rows that are present more than once
-    partial: int  # batches of which only some rows are present
-    holds: bool
-    said: str = ""  # why the table could not be read
-
-
-@dataclass(frozen=True, slots=True)
-class Undisturbed:
-    """Findings before the first kill: lost or doubled rows and partial batches, caused without any kill."""
-
-    lost: int
-    doubled: int
-    partial: int
-    holds: bool
-    said: str = ""
 
 
 @dataclass(slots=True)
@@ -97,7 +65,7 @@ def account(
     kills: Sequence[Kill],
     final: Look,
     rows: int,
-) -> tuple[Undisturbed, list[Loss]]:
+) -> Losses:
     """Return the losses before any kill and by each kill; `records` are of writers 1, 2, ..., `rows` per batch."""
     writers = [_Writer.of(each) for each in records]
 
@@ -147,7 +115,7 @@ def account(
             )
         )
         previous_ns = kill.killed_ns
-    return first, losses
+    return Losses(first, tuple(losses))
 
 
 def _causes(attempts: Mapping[str, Ints], kills: Sequence[Kill]) -> Ints:
@@ -163,11 +131,6 @@ def _causes(attempts: Mapping[str, Ints], kills: Sequence[Kill]) -> Ints:
     of_killed_writer = np.searchsorted(killed, begun, "left")  # its last attempt has no end
     last = np.where(attempts["outcome"] == SENT, of_killed_writer, np.maximum(by_start, by_end))
     return np.minimum(last, len(kills) - 1)
-
-
-def plain(undisturbed: Undisturbed, losses: Sequence[Loss]) -> dict[str, Any]:
-    """Return both as JSON values."""
-    return {"undisturbed": asdict(undisturbed), "kills": [asdict(each) for each in losses]}
 
 
 def _counts(look: Look, number: int, batches: int, rows: int) -> Ints:

@@ -1,24 +1,180 @@
-"""Results of the kills: the tables ingest-faults and ingest-durability, and the finding."""
+"""Results of kills of writers, servers and fronts: the tables ingest-faults and ingest-durability, and the finding."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
-from tidemark.analysis.formatting import Cell, MissingCell
+from tidemark.analysis.formatting import Cell, MissingCell, listed, number
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, at_most, generator, share
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
-from tidemark.studies.ingest.fault_injection.kills import Killed, Kills, kept_sentence, killed_of, series_with_kills
-from tidemark.studies.ingest.fault_injection.settings import FAULTS
-from tidemark.studies.ingest.part import UNEQUAL, PartResults
+from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.ingest.columns import UNEQUAL
+from tidemark.studies.ingest.fault_injection.settings import BLIND, CHECK, FAULTS, NEVER, FaultSettings
+from tidemark.studies.ingest.gateway_crash.settings import FRONT
+from tidemark.studies.ingest.parts import of_part, part_name
+from tidemark.studies.ingest.record import (
+    AtRisk,
+    CommitRecord,
+    DurabilityRecord,
+    Excused,
+    FaultsRecord,
+    Loss,
+    PowerCut,
+    Undisturbed,
+)
 
 WITHOUT = "rows are lost without any kill, see ingest-outcomes"
 
 
-def faults(builder: TableBuilder) -> Iterator[Table]:
-    """Yield the table ingest-faults."""
+@dataclass(frozen=True, slots=True)
+class Trials[T: (Loss, PowerCut)]:
+    """Kills, or power cuts, of one series, in time order."""
+
+    series: Series
+    each: tuple[T, ...]
+
+    @property
+    def unread(self) -> str:
+        """The reason why the table could not be read after one of them; empty if it could after all."""
+        return next((trial.said for trial in self.each if trial.said), "")
+
+    def total(self, name: str) -> int:
+        return sum(getattr(trial, name) for trial in self.each)
+
+    @property
+    def with_loss(self) -> int:
+        """Number after which a row was lost or doubled, a batch was partial, or the table was unreadable."""
+        return sum(not trial.holds for trial in self.each)
+
+    @property
+    def at_most(self) -> float:
+        """Upper bound (95 %) on the probability that one costs something, by this number of them."""
+        return at_most(self.with_loss, len(self.each))
+
+
+@dataclass(frozen=True, slots=True)
+class Kills(Trials[Loss]):
+    """All kills of one victim in one run. Counts are batches, except `lost` and `doubled`, which are rows."""
+
+    title: str  # of the victim
+
+    @property
+    def is_unread(self) -> bool:
+        """True if the table could not be read after the last kill."""
+        return bool(self.each[-1].said)
+
+    @property
+    def down_s(self) -> list[float]:
+        """Seconds from each kill until all affected writers had a commit acknowledged again."""
+        return [kill.down_s for kill in self.each]
+
+
+@dataclass(frozen=True, slots=True)
+class Killed:
+    """One run with kills; `orphans` are data files on disk after it that are not part of the table."""
+
+    series: Series
+    run: Run
+    kills: tuple[Kills, ...]  # by victim
+    undisturbed: Undisturbed  # findings before the first kill
+    orphans: int
+
+    @property
+    def retry(self) -> str:
+        """The writers' handling of a batch of unknown outcome."""
+        return retry_of(self.series)
+
+    @property
+    def named(self) -> str:
+        """The system's title, and whether its writers resend batches."""
+        also = {NEVER: "", CHECK: ", sent again after a look", BLIND: ", sent again blindly"}
+        return f"{self.series.title}{also[self.retry]}"
+
+    @property
+    def holds_undisturbed(self) -> bool:
+        """True if nothing was wrong before the first kill; otherwise a kill may not be the cause of a later loss."""
+        return self.undisturbed.holds
+
+    @property
+    def each(self) -> list[Loss]:
+        """All kills, in time order."""
+        return sorted((kill for kills in self.kills for kill in kills.each), key=lambda kill: kill.moment_s)
+
+    @property
+    def with_loss(self) -> int:
+        return sum(kills.with_loss for kills in self.kills)
+
+
+def retry_of(series: Series) -> str:
+    """Return the key `retry` of a series with kills; a front's clients send no batch again."""
+    return FaultSettings.of(series).retry if part_name(series) == FAULTS else NEVER
+
+
+def series_with_kills(run_set: RunSet, parts: Sequence[str] = (FAULTS, FRONT)) -> tuple[Series, ...]:
+    """Return the series of these parts, including those without runs."""
+    return tuple(series for part in parts for series in of_part(run_set, part).select(harness=False))
+
+
+def killed_of(series: Series) -> Iterator[Killed]:
+    """Yield each run of a series with kills."""
+    for run in series.runs:
+        faults = run.record(FaultsRecord).faults
+        titles = dict.fromkeys(kill.title for kill in faults.kills)
+        yield Killed(
+            series=series,
+            run=run,
+            kills=tuple(
+                Kills(series, tuple(kill for kill in faults.kills if kill.title == title), title) for title in titles
+            ),
+            undisturbed=faults.undisturbed,
+            orphans=max(0, run.footprint.data_files - run.record(CommitRecord).referenced_files),
+        )
+
+
+def all_killed(run_set: RunSet) -> list[Killed]:
+    """Return the runs with kills of all series; raise NotAvailable if nothing was killed."""
+    found = [killed for series in series_with_kills(run_set) for killed in killed_of(series)]
+    if not found:
+        raise NotAvailable("nothing was killed")
+    return found
+
+
+def costly(series: Series) -> BootstrapEstimate:
+    """Return the share of kills after which an acknowledged row was not present once, with a Jeffreys interval.
+
+    Raise NotAvailable if nothing was killed, or if rows are lost without any kill.
+    """
+    found = list(killed_of(series))
+    if not found:
+        raise NotAvailable(series.missing())
+    if not all(killed.holds_undisturbed for killed in found):
+        raise NotAvailable(f"{series.title} loses rows without any kill")
+    bad, tried = sum(killed.with_loss for killed in found), sum(len(killed.each) for killed in found)
+    return share(bad, tried, generator("kills", series.id))
+
+
+def twice(found: Sequence[Series]) -> BootstrapEstimate:
+    """Return the share of kills after which a row is doubled in a table of these series, with a Jeffreys interval."""
+    each = [kill for series in found for killed in killed_of(series) for kill in killed.each]
+    if not each:
+        raise NotAvailable(
+            "no writer sent a batch of an unknown outcome again: the key ingest.retry sets whether one does"
+        )
+    bad = sum(kill.doubled > 0 for kill in each)
+    return share(bad, len(each), generator("twice", *(series.id for series in found)))
+
+
+def build(builder: TableBuilder) -> Iterator[Table]:
+    """Yield the tables ingest-faults and ingest-durability."""
+    yield _faults(builder)
+    yield _durability(builder)
+
+
+def _faults(builder: TableBuilder) -> Table:
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for series in series_with_kills(builder.run_set):
@@ -47,7 +203,7 @@ def faults(builder: TableBuilder) -> Iterator[Table]:
         UNEQUAL,
     ]
     title = "What is there after a writer, a server or a buffer's process was killed"
-    yield builder.table("ingest-faults", title, COLUMNS, rows, runs, notes)
+    return builder.table("ingest-faults", title, COLUMNS, rows, runs, notes)
 
 
 COLUMNS = (
@@ -64,8 +220,7 @@ COLUMNS = (
 
 
 def _row(killed: Killed, kills: Kills) -> list[Cell]:
-    unread = next((kill["said"] for kill in kills.each if kill["said"]), "")
-    why = f": cannot be read: {unread[:200]}" if unread else ""
+    why = f": cannot be read: {kills.unread[:200]}" if kills.unread else ""
     verdict = f"DOES NOT HOLD{why}" if kills.with_loss else "holds"
     return [
         killed.series.title,
@@ -76,24 +231,23 @@ def _row(killed: Killed, kills: Kills) -> list[Cell]:
         kills.with_loss,
         kills.at_most if killed.holds_undisturbed else MissingCell(WITHOUT),
         kills.total("acked"),
-        median(kill["in_flight"] for kill in kills.each),
+        median(kill.in_flight for kill in kills.each),
         *(kills.total(name) for name in ("unknown", "done", "not_done", "lost", "doubled", "partial")),
-        killed.undisturbed["lost"],
+        killed.undisturbed.lost,
         killed.orphans,
-        median(kill["started_s"] for kill in kills.each),
+        median(kill.started_s for kill in kills.each),
         median(kills.down_s),
         max(kills.down_s),
     ]
 
 
-def durability(builder: TableBuilder) -> Iterator[Table]:
-    """Yield the table ingest-durability."""
+def _durability(builder: TableBuilder) -> Table:
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for series in series_with_kills(builder.run_set, (FAULTS,)):
         for run in series.runs:
             runs.append(run)
-            found: dict[str, Any] = dict(run.manifest.found)["durability"]
+            found = run.record(DurabilityRecord).durability
             rows.append([series.title, *_durability_cells(found), run.manifest.system.durability])
         if not series.runs:
             rows.append([series.title, MissingCell(series.missing()), *[None] * (len(DURABILITY) - 2)])
@@ -108,7 +262,7 @@ def durability(builder: TableBuilder) -> Iterator[Table]:
         "where it had not by then. The power is not cut here, and a disk's own cache is not seen.",
     ]
     title = "What of a commit is on the disk when it is acknowledged"
-    yield builder.table("ingest-durability", title, DURABILITY, rows, runs, notes)
+    return builder.table("ingest-durability", title, DURABILITY, rows, runs, notes)
 
 
 DURABILITY = (
@@ -119,21 +273,21 @@ DURABILITY = (
 )  # fmt: skip
 
 
-def _durability_cells(found: dict[str, Any]) -> list[Cell]:
-    if "excused" in found:
-        return [MissingCell(f"not measurable here: {found['excused']}"), *[None] * (len(DURABILITY) - 3)]
-    seconds: Cell = found["seconds"]
+def _durability_cells(found: AtRisk | Excused) -> list[Cell]:
+    if isinstance(found, Excused):
+        return [MissingCell(f"not measurable here: {found.excused}"), *[None] * (len(DURABILITY) - 3)]
+    seconds: Cell = found.seconds
     if seconds is None:
-        watched = found["watched_seconds"]
+        watched = found.watched_seconds
         seconds = MissingCell(f"more than {watched:g} s" if watched else "not waited for")
     return [
-        found["level"],
-        found["commits"],
-        found["data_files"],
-        _percent(found["dirty_data_files"], found["data_files"]),
-        found["other_files"],
-        _percent(found["dirty_other_files"], found["other_files"]),
-        _percent(found["log_dirty"], found["commits"]),
+        found.level,
+        found.commits,
+        found.data_files,
+        _percent(found.dirty_data_files, found.data_files),
+        found.other_files,
+        _percent(found.dirty_other_files, found.other_files),
+        _percent(found.log_dirty, found.commits),
         seconds,
     ]
 
@@ -143,15 +297,29 @@ def _percent(part: int | None, whole: int) -> Cell:
     return None if part is None or not whole else 100 * part / whole
 
 
-def build(builder: TableBuilder) -> Iterator[Table]:
-    """Yield both tables."""
-    yield from faults(builder)
-    yield from durability(builder)
-
-
-RESULTS = PartResults(
-    tables=build,
-    figures="tidemark.studies.ingest.fault_injection.figures",
-    sentences=lambda measures: {"ingest-killed": partial(kept_sentence, measures.run_set)},
-    findings=lambda measures: (partial(kept_sentence, measures.run_set),),
-)
+def kept_sentence(run_set: RunSet) -> str:
+    """Return the sentence on the tables after kills, and on the bound that they set for the next one."""
+    found = all_killed(run_set)
+    each = [kill for killed in found for kill in killed.each]
+    said = f"While rows are appended to a table, a process that writes them or a server is killed {len(each):,} times."
+    for killed in found:
+        for kills in killed.kills:
+            if kills.with_loss:
+                also = "" if killed.holds_undisturbed else ", as it does without any kill"
+                gone = f"{kills.total('lost'):,} acknowledged rows are lost and {kills.total('doubled'):,} doubled"
+                what = "no client can read the table any more" if kills.is_unread else gone
+                said += (
+                    f" {killed.named} does not hold: after {kills.with_loss:,} of {len(kills.each):,} kills of "
+                    f"{kills.title}, {what}{also}."
+                )
+    kept = [
+        f"{killed.named} ({', '.join(f'{kills.title} {number(kills.at_most, 2)}' for kills in killed.kills)})"
+        for killed in found
+        if not killed.with_loss
+    ]
+    if kept:
+        said += (
+            f" All that was acknowledged is there once in {listed(kept)}; in brackets, what was killed, and the "
+            "upper bound of the probability of a loss after that many kills without one (95 %)."
+        )
+    return said

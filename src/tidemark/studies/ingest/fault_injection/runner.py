@@ -6,26 +6,30 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed
+from tidemark.runs.coding.serde import written
 from tidemark.studies.ingest.fault_injection.faults import BACK_S, Faults, Look
-from tidemark.studies.ingest.fault_injection.loss_accounting import account, plain
+from tidemark.studies.ingest.fault_injection.loss_accounting import account
 from tidemark.studies.ingest.fault_injection.reconnecting_writers import ReconnectingWriters, show_factory, surviving
 from tidemark.studies.ingest.fault_injection.settings import FaultSettings
 from tidemark.studies.ingest.fault_injection.unsynced_data import commits_at_risk
+from tidemark.studies.ingest.record import AtRisk, DurabilityRecord, Excused, FaultsRecord, Losses
 from tidemark.studies.ingest.window.runner import WriteRunner, fresh_table
 from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
-    from tidemark.studies.ingest.front.crew import RestartingGateway
+    from tidemark.studies.ingest.gateway_crash.crew import RestartingGateway
 
 TABLE = "table"
 
 
 class KilledRunner(WriteRunner):
     """Window on one table with writers and kills; a subclass defines the victims."""
+
+    _losses: Losses
 
     def __init__(
         self,
@@ -37,7 +41,6 @@ class KilledRunner(WriteRunner):
     ) -> None:
         super().__init__(test_bed, directory, [table], crew)
         self._crew, self._table, self._faults = crew, table, faults
-        self._account: dict[str, Any] = {}
 
     def execute(self, window: IngestWindow, until_seconds: float) -> None:
         start = self._crew.go()
@@ -55,20 +58,19 @@ class KilledRunner(WriteRunner):
         assert self._started is not None
         faults, rows = self._faults, self._settings.rows
         before = (faults.undisturbed_ns, faults.undisturbed)
-        found = account(self._records, self._started, before, faults.kills, Look.at(self._table), rows)
-        self._account = plain(*found)
+        self._losses = account(self._records, self._started, before, faults.kills, Look.at(self._table), rows)
         return findings
 
     def describe(self, window: IngestWindow) -> RunMetadata:
         described = super().describe(window)
         # A catalog that was killed has forgotten how many commits it refused.
-        return replace(described, found={**described.found, "refused": None, "faults": self._account})
+        return replace(described, found={**described.found, "refused": None, **written(FaultsRecord(self._losses))})
 
 
 class FaultRunner(KilledRunner):
     """Window in which writers and servers are killed; made by `open_window`."""
 
-    _durability: dict[str, Any]
+    _durability: AtRisk | Excused
 
     def check(self, window: IngestWindow, last: bool, show: ProgressCallback) -> CheckResult:
         findings = super().check(window, last, show)
@@ -80,7 +82,7 @@ class FaultRunner(KilledRunner):
 
     def describe(self, window: IngestWindow) -> RunMetadata:
         described = super().describe(window)
-        return replace(described, found={**described.found, "durability": self._durability})
+        return replace(described, found={**described.found, **written(DurabilityRecord(self._durability))})
 
 
 @contextmanager

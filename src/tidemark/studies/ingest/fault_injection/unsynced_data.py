@@ -9,15 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tidemark.machine import cachestat
 from tidemark.services.base import Service, files_below
 from tidemark.services.postgres import Postgres
 from tidemark.studies.ingest.load.writer import batches
 from tidemark.studies.ingest.parts import settings_of
+from tidemark.studies.ingest.record import AtRisk, Excused
 from tidemark.studies.ingest.window.oracle import OF_TABLE
 from tidemark.systems.tables import TableSystem
 
@@ -32,41 +32,19 @@ NOTHING, RECORD, ALL = "D0", "D1", "D2"  # flushed part of a commit: nothing, it
 OUTSIDE = "a server that it stands on was not started here"
 
 
-@dataclass(frozen=True, slots=True)
-class AtRisk:
-    """Durability of `commits` commits: a file is dirty if one of its pages is not on disk at the acknowledgement.
-
-    `seconds` run from the last acknowledgement until no file of these commits was dirty; None if that was not seen.
-    """
-
-    commits: int
-    data_files: int
-    dirty_data_files: int
-    other_files: int  # other files of the table: log, manifests, metadata
-    dirty_other_files: int
-    log_dirty: int | None  # commits at which the catalog's database had not flushed its WAL; None without a database
-    seconds: float | None
-    watched_seconds: float  # upper limit of the wait for that
-
-    @property
-    def level(self) -> str:
-        """The durability class, as observed."""
-        if self.dirty_data_files == self.dirty_other_files == 0 and not self.log_dirty:
-            return ALL
-        return NOTHING if self.log_dirty is None or self.log_dirty == self.commits else RECORD
-
-    def plain(self) -> dict[str, Any]:
-        names = ("commits", "data_files", "dirty_data_files", "other_files", "dirty_other_files", "log_dirty")
-        found = {name: getattr(self, name) for name in names}
-        return {**found, "seconds": self.seconds, "watched_seconds": self.watched_seconds, "level": self.level}
+def durability_class(dirty_files: int, log_dirty: int | None, commits: int) -> str:
+    """Return the class of `commits` commits by their dirty files, and by those with a dirty log (see `AtRisk`)."""
+    if dirty_files == 0 and not log_dirty:
+        return ALL
+    return NOTHING if log_dirty is None or log_dirty == commits else RECORD
 
 
 def look(
     table: TableSystem, batch: Callable[[int], pa.Table], folder: Path, postgres: Postgres | None, watch_seconds: float
-) -> AtRisk | str:
+) -> AtRisk | Excused:
     """Write batches to `table`, whose files lie below `folder`, and check each commit's files; call `why_not` first.
 
-    `postgres` holds the catalog, or is None. Return a reason as str if no file of a commit appears on this machine.
+    `postgres` holds the catalog, or is None. Return a reason if no file of a commit appears on this machine.
     """
     writer = table.client_factory().open()
     found: dict[Path, bool] = {}  # True if dirty
@@ -81,34 +59,35 @@ def look(
         known |= new
     writer.close()
     if not found and not table.inlined_rows():
-        return "its files are not on a disk of this machine"
+        return Excused("its files are not on a disk of this machine")
     seconds = _until_safe(list(found), watch_seconds)
     data = {path for path in table.data_files() if path in found}
     others = set(found) - data
+    log = None if postgres is None else log_dirty
     return AtRisk(
         commits=COMMITS,
         data_files=len(data),
         dirty_data_files=sum(found[path] for path in data),
         other_files=len(others),
         dirty_other_files=sum(found[path] for path in others),
-        log_dirty=None if postgres is None else log_dirty,
+        log_dirty=log,
         seconds=seconds,
         watched_seconds=watch_seconds,
+        level=durability_class(sum(found.values()), log, COMMITS),
     )
 
 
 def commits_at_risk(
     test_bed: TestBed, table: TableSystem, folder: Path, watch_seconds: float
-) -> tuple[dict[str, Any], int]:
-    """Return `look` as JSON, or {"excused": reason} if it is not possible, and the number of commits made."""
+) -> tuple[AtRisk | Excused, int]:
+    """Return the result of `look`, or the reason if it is not possible, and the number of commits made."""
     servers = test_bed.servers.by_class
     if reason := why_not(folder, servers.values()):
-        return {"excused": reason}, 0
+        return Excused(reason), 0
     batch = batches(test_bed.workload.trips, settings_of(test_bed.spec).rows, OF_TABLE)
     postgres = servers.get(Postgres)
     assert postgres is None or isinstance(postgres, Postgres)
-    found = look(table, lambda number: batch(1 + number), folder, postgres, watch_seconds)
-    return {"excused": found} if isinstance(found, str) else found.plain(), COMMITS
+    return look(table, lambda number: batch(1 + number), folder, postgres, watch_seconds), COMMITS
 
 
 def why_not(folder: Path, services: Iterable[Service]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.results.figures import style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
-from tidemark.studies.ingest.maintenance.maintenance_results import Kept, kept_of, pairs, words_of
+from tidemark.studies.ingest.maintenance.results import Kept, kept_of, pairs, words_of
 
 TITLE = "Small files and commits over time, with and without maintenance"
 PANEL, APART = 1.05, 0.42  # inches: height of a system's panel, and of the part of it above the axes
@@ -46,7 +47,7 @@ def over_time(context: FigureContext) -> DrawnFigure:
             if not runs:
                 continue
             one = runs[0]
-            sizes = pd.DataFrame(one.sizes)
+            sizes = pd.DataFrame([asdict(size) for size in one.found.sizes])
             how = {"estimator": None, "linestyle": line, "color": style.ink(colour)}
             sns.lineplot(sizes, x="moment_s", y="data_files", ax=both[0], **how)
             if one.is_exact:
@@ -57,8 +58,8 @@ def over_time(context: FigureContext) -> DrawnFigure:
                 both[1].text(0.5, height, f"{name}: {words_of([one])}", transform=both[1].transAxes, ha="center",
                              fontsize=style.SMALL)  # fmt: skip
         for axes, what in zip(both, ("files", "ms"), strict=True):
-            for call in kept[0].calls:
-                axes.axvspan(call["moment_s"], call["moment_s"] + call["seconds"], color=SHADE, zorder=0, linewidth=0)
+            for call in kept[0].found.calls:
+                axes.axvspan(call.moment_s, call.moment_s + call.seconds, color=SHADE, zorder=0, linewidth=0)
             axes.set_xlim(0, kept[0].run.elapsed_s)
             axes.set_ylim(bottom=0)
             axes.set_xlabel("")

@@ -10,17 +10,17 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from tidemark.machine.sampler import Group
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed
+from tidemark.runs.coding.serde import written
 from tidemark.runs.manifest import Footprint
-from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.maintenance.compactor import Call, Upkeep
 from tidemark.studies.ingest.maintenance.crew import MaintainedPool
 from tidemark.studies.ingest.maintenance.row_counter import NOT_COUNTED, Polls
 from tidemark.studies.ingest.maintenance.settings import BESIDE, MaintenanceSettings
-from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, fresh_table
+from tidemark.studies.ingest.record import Counts, Maintenance, MaintenanceCall, MaintenanceRecord, SizeAt
+from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, fresh_table, worker_config
 from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.systems.tables import TableSystem
 
@@ -31,10 +31,6 @@ class Size:
 
     moment_ns: int  # of the clock that all processes share
     footprint: Footprint
-
-    def plain(self) -> dict[str, int | None]:
-        names = ("data_files", "data_bytes", "metadata_files", "metadata_bytes", "catalog_bytes")
-        return {name: getattr(self.footprint, name) for name in names}
 
 
 class Growth:
@@ -94,37 +90,40 @@ class MaintenanceRunner(IngestRunner):
     def describe(self, window: IngestWindow) -> RunMetadata:
         made = super().describe(window)
         assert self._started is not None
-        return replace(
-            made, found={**made.found, "maintenance": told(self._started, self._table, self._kept, self._growth)}
-        )
+        own = MaintenanceRecord(record(self._started, self._table, self._kept, self._growth))
+        return replace(made, found={**made.found, **written(own)})
 
 
-def told(start_ns: int, table: TableSystem, crew: MaintainedPool, growth: Growth) -> dict[str, Any]:
-    """Return the findings on maintenance as JSON; moments are seconds of the window."""
-    return {
-        "left_undone": table.not_maintained,
-        "calls": [_call(call, start_ns) for call in crew.calls],
-        "reads": _reads(crew.polls, start_ns),
-        "sizes": [{"moment_s": _seconds(size.moment_ns - start_ns), **size.plain()} for size in growth.sizes],
-        "looks_failed": growth.failed,
-    }
+def record(start_ns: int, table: TableSystem, crew: MaintainedPool, growth: Growth) -> Maintenance:
+    """Return the findings on maintenance; moments are seconds of the window."""
+    return Maintenance(
+        left_undone=table.not_maintained,
+        calls=tuple(_call(call, start_ns) for call in crew.calls),
+        reads=_counts(crew.polls, start_ns),
+        sizes=tuple(_size(size, start_ns) for size in growth.sizes),
+        looks_failed=growth.failed,
+    )
 
 
-def _call(call: Call, start_ns: int) -> dict[str, Any]:
-    plain = asdict(call)
-    began, took = plain.pop("start_ns") - start_ns, plain.pop("elapsed_ns")
-    return {"moment_s": _seconds(began), "seconds": _seconds(took), **plain}
+def _call(call: Call, start_ns: int) -> MaintenanceCall:
+    own = asdict(call)
+    began, took = own.pop("start_ns") - start_ns, own.pop("elapsed_ns")
+    return MaintenanceCall(_seconds(began), _seconds(took), **own)
 
 
-def _reads(polls: Polls, start_ns: int) -> dict[str, Any]:
-    """Return the start, duration and row count of each read (null if it failed), and the first errors."""
-    rows = [None if count == NOT_COUNTED else count for count in polls.rows]
-    return {
-        "moment_s": [_seconds(began - start_ns) for began in polls.start_ns],
-        "seconds": [_seconds(took) for took in polls.elapsed_ns],
-        "rows": rows,
-        "said": polls.said,
-    }
+def _counts(polls: Polls, start_ns: int) -> Counts:
+    return Counts(
+        moment_s=tuple(_seconds(began - start_ns) for began in polls.start_ns),
+        seconds=tuple(_seconds(took) for took in polls.elapsed_ns),
+        rows=tuple(None if count == NOT_COUNTED else count for count in polls.rows),
+        said=tuple(polls.said),
+    )
+
+
+def _size(size: Size, start_ns: int) -> SizeAt:
+    own = asdict(size.footprint)
+    del own["reason"]
+    return SizeAt(_seconds(size.moment_ns - start_ns), **own)
 
 
 def _seconds(nanoseconds: int) -> float:
@@ -140,18 +139,9 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
         show("making the table")
         table = fresh_table(test_bed, directory / "table-1", stack, settings.rows)
         show("starting the writers")
+        most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted * settings.tries
         orders = [
-            WorkerConfig(
-                client_factory=table.client_factory(),
-                number=number,
-                trips=test_bed.workload.trips,
-                rows=settings.rows,
-                tries=settings.tries,
-                uncounted=settings.uncounted,
-                seed=test_bed.spec.seed,
-                records=directory / f".records-{number}",
-                most=math.ceil(seconds * MOST_A_SECOND) + settings.uncounted * settings.tries,
-            )
+            worker_config(test_bed, table, settings, number, directory, most)
             for number in range(1, 1 + settings.writers)
         ]
         upkeep = Upkeep(table.client_factory(), settings.every_seconds) if settings.every_seconds else None

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
-from tidemark.analysis.formatting import Cell, attempt, estimate_text, listed
+from tidemark.analysis.formatting import estimate_text, listed
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, slope_of
 from tidemark.planner.cost_model import Cell as Shape
 from tidemark.planner.cost_model import Cost, rtt_of
-from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
+from tidemark.results.tables.table import SYSTEM_OF_SERIES, Table, TableBuilder, computed
 from tidemark.runs.runset import Series
-from tidemark.studies.ingest.part import VERDICT, PartResults, column_of, hot_cell, verdict_of
+from tidemark.studies.ingest.columns import VERDICT, hot_column, hot_runs
+from tidemark.studies.ingest.metrics import COMMITS, FILES, NOT_COMPARABLE, P50, P99
 from tidemark.studies.ingest.parts import part_name, settings_of
-from tidemark.studies.ingest.quantities import COMMITS, FILES, NOT_COMPARABLE, P50, P99
 from tidemark.studies.ingest.settings import ONE, STORAGE, StorageSettings, WritersSettings
 
 ASKED = (P50, P99, COMMITS, FILES)
@@ -30,11 +29,16 @@ NOTES = (
 )
 
 
+def is_far(series: Series) -> bool:
+    """Return True if its files are in an object store."""
+    return part_name(series) == STORAGE
+
+
 def far(measures: Measures) -> dict[str, list[Series]]:
     """Return the series of the part by system, the nearest store first."""
     found: dict[str, list[Series]] = {}
     for each in measures.run_set.select(harness=False):
-        if part_name(each) == STORAGE:
+        if is_far(each):
             found.setdefault(each.system, []).append(each)
     return {system: sorted(series, key=distance_ms) for system, series in found.items()}
 
@@ -44,9 +48,9 @@ def distance_ms(series: Series) -> int:
     return StorageSettings.of(series).rtt_ms
 
 
-def local(measures: Measures, system: str) -> Series | None:
-    """Return the series of one writer of the same system with files on the local disk, or None."""
-    return next((each for each in measures.run_set.select(mode=f"{ONE}-1") if each.system == system), None)
+def local(measures: Measures, system: str) -> list[Series]:
+    """Return the series of one writer of the same system with files on the local disk: one, or none."""
+    return [each for each in measures.run_set.select(mode=f"{ONE}-1") if each.system == system][:1]
 
 
 def medians(measures: Measures, series: list[Series]) -> list[tuple[int, BootstrapEstimate]]:
@@ -71,24 +75,24 @@ def round_trips(measures: Measures, series: list[Series]) -> BootstrapEstimate:
 
 
 def build(builder: TableBuilder) -> Iterator[Table]:
-    rows: list[list[Cell]] = []
-    runs = []
-    for system, series in far(builder.measures).items():
-        trips = attempt("", partial(round_trips, builder.measures, series))
-        near: Series | None = local(builder.measures, system)
-        for each in ([near] if near else []) + series:
-            rtt = None if each is near else distance_ms(each)
-            row: list[Cell] = [each.title, "local disk" if each is near else "S3 server", rtt, verdict_of(each)]
-            row += [hot_cell(builder, quantity, each) for quantity in ASKED]
-            rows.append([*row, None if each is near else trips])
-            runs += list(each.hot_runs)
+    """Yield the table ingest-storage."""
+    measures = builder.measures
+    distant = far(measures)
+    rows = [each for system, series in distant.items() for each in (*local(measures, system), *series)]
+
+    def trips(series: Series) -> BootstrapEstimate | None:
+        return round_trips(measures, distant[series.system]) if is_far(series) else None
+
     columns = (
-        SYSTEM, Column("files", "Files"), Column("rtt", "Round trip", "ms"), VERDICT,
-        *(column_of(quantity) for quantity in ASKED),
-        Column("trips", "Serial round trips a commit", interval=True),
-    )  # fmt: skip
+        SYSTEM_OF_SERIES,
+        computed("files", "Files", lambda series: "S3 server" if is_far(series) else "local disk"),
+        computed("rtt", "Round trip", lambda series: distance_ms(series) if is_far(series) else None, "ms"),
+        VERDICT,
+        *(hot_column(builder, quantity) for quantity in ASKED),
+        computed("trips", "Serial round trips a commit", trips, interval=True),
+    )
     title = "Files in an S3 server: a commit by its distance"
-    yield builder.table("ingest-storage", title, columns, rows, runs, NOTES)
+    yield builder.computed_table("ingest-storage", title, columns, rows, hot_runs(rows), NOTES)
 
 
 def trips_sentence(measures: Measures) -> str:
@@ -140,10 +144,3 @@ def _cost(measures: Measures, series: Series, given: WritersSettings) -> Cost:
     except NotAvailable as absent:
         return replace(found, flaw=f"{absent} ({where})")
     return replace(found, commit_ms=1000 * writers / rate, commits=rate * run.elapsed_s / 2)
-
-
-RESULTS = PartResults(
-    tables=build,
-    sentences=lambda measures: {"ingest-trips": partial(trips_sentence, measures)},
-    findings=lambda measures: (partial(trips_sentence, measures),),
-)

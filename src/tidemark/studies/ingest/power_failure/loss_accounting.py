@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
+from tidemark.studies.ingest.record import Cost
 from tidemark.studies.ingest.window.oracle import OF_TABLE
 
 Ints = NDArray[np.int64]
@@ -40,30 +40,6 @@ class Remains:
         return cls(np.concatenate(parts), files, unreadable)
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Cost of one power cut; counts are rows unless they are named as batches."""
-
-    acked: int  # before the cut, by writers in the window
-    lost: int  # acknowledged rows that are missing after the cut
-    oldest_lost_s: float | None  # seconds from the first lost acknowledgement to the cut; None without a loss
-    synced: int  # rows of the table's first commits, which were on disk before the window
-    synced_lost: int
-    doubled: int  # rows that are present more than once
-    partial: int  # batches of which only some rows are present
-    unknown: int  # batches that were in flight at the cut
-    done: int  # batches in flight that are present
-    left_in_files: int  # lost rows in a data file that can be read separately
-    said: str  # why the table cannot be read; empty if it can
-
-    @property
-    def holds(self) -> bool:
-        return not (self.lost or self.synced_lost or self.doubled or self.partial or self.said)
-
-    def plain(self) -> dict[str, Any]:
-        return {**asdict(self), "holds": self.holds}
-
-
 def cost(
     records: Sequence[Ints], cut_ns: int, synced: int, rows: int, seen: Ints | None, said: str, remains: Remains
 ) -> Cost:
@@ -86,18 +62,21 @@ def cost(
     counts = np.unique(there, return_counts=True)[1]
     known = [np.isin(each, there).sum(axis=1) for each in (wanted, first, unknown)]
     gone = moments[missing.any(axis=1)]
+    lost, synced_lost, doubled = int(missing.sum()), int((~np.isin(first, there)).sum()), int((counts > 1).sum())
+    partial = sum(int(((found > 0) & (found < rows)).sum()) for found in known)
     return Cost(
         acked=wanted.size,
-        lost=int(missing.sum()),
+        lost=lost,
         oldest_lost_s=round((cut_ns - int(gone.min())) / 1e9, 6) if len(gone) else None,
         synced=first.size,
-        synced_lost=int((~np.isin(first, there)).sum()),
-        doubled=int((counts > 1).sum()),
-        partial=sum(int(((found > 0) & (found < rows)).sum()) for found in known),
+        synced_lost=synced_lost,
+        doubled=doubled,
+        partial=partial,
         unknown=len(unknown),
         done=int((known[2] > 0).sum()),
         left_in_files=int(np.isin(wanted[missing], remains.ids).sum()),
         said=said,
+        holds=not (lost or synced_lost or doubled or partial or said),
     )
 
 

@@ -4,33 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
-from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.formatting import Cell, MissingCell, listed, number
 from tidemark.analysis.metrics import NotAvailable
-from tidemark.analysis.statistics import BootstrapEstimate, at_most, generator
+from tidemark.analysis.statistics import BootstrapEstimate, generator, share
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.ingest.part import UNEQUAL, PartResults, of_part
+from tidemark.studies.ingest.columns import UNEQUAL
+from tidemark.studies.ingest.fault_injection.results import Trials
+from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.power_failure.settings import CUT
+from tidemark.studies.ingest.record import Excused, PowerCut, PowerCutRecord
 
 UNREAD = "CANNOT BE READ"
 LONGEST = 200  # characters shown of a reader's error
 
 
 @dataclass(frozen=True, slots=True)
-class Cuts:
+class Cuts(Trials[PowerCut]):
     """All power cuts of one series."""
-
-    series: Series
-    each: tuple[dict[str, Any], ...]
 
     @classmethod
     def of(cls, series: Series) -> Cuts:
-        return cls(series, tuple(dict(run.manifest.found)["cut"] for run in series.runs))
+        return cls(series, tuple(run.record(PowerCutRecord).cut for run in series.runs))
 
     @property
     def asked(self) -> str:
@@ -38,20 +35,8 @@ class Cuts:
         return str(self.series.runs[0].manifest.system.durability_level)
 
     @property
-    def with_loss(self) -> int:
-        return sum(not cut["holds"] for cut in self.each)
-
-    @property
-    def unread(self) -> str:
-        """The reason why the table cannot be read after one of the cuts; empty if it can be read after all."""
-        return next((cut["said"] for cut in self.each if cut["said"]), "")
-
-    def total(self, name: str) -> int:
-        return sum(cut[name] for cut in self.each)
-
-    @property
     def oldest_lost_s(self) -> float | None:
-        return max((cut["oldest_lost_s"] for cut in self.each if cut["oldest_lost_s"] is not None), default=None)
+        return max((cut.oldest_lost_s for cut in self.each if cut.oldest_lost_s is not None), default=None)
 
     @property
     def verdict(self) -> str:
@@ -62,8 +47,8 @@ class Cuts:
     @property
     def level(self) -> Cell:
         """The durability class by the kernel's page state after commits before the window, or MissingCell."""
-        found = self.each[0]["at_acknowledgement"]
-        return found["level"] if "level" in found else MissingCell(f"not measurable here: {found['excused']}")
+        found = self.each[0].at_acknowledgement
+        return MissingCell(f"not measurable here: {found.excused}") if isinstance(found, Excused) else found.level
 
 
 def series_with_cuts(run_set: RunSet) -> tuple[Series, ...]:
@@ -91,9 +76,7 @@ def costly(series: Series) -> BootstrapEstimate:
     if not series.runs:
         raise NotAvailable(series.missing())
     cuts = Cuts.of(series)
-    bad, tried = cuts.with_loss, len(cuts.each)
-    draws = generator("cuts", series.id).beta(bad + 0.5, tried - bad + 0.5, REPLICATES)
-    return BootstrapEstimate(bad / tried, draws, tried, log=False, bounds=(0.0, 1.0))
+    return share(cuts.with_loss, len(cuts.each), generator("cuts", series.id))
 
 
 def build(builder: TableBuilder) -> Iterator[Table]:
@@ -147,7 +130,7 @@ def _row(cuts: Cuts) -> list[Cell]:
         cuts.level,
         len(cuts.each),
         cuts.with_loss,
-        at_most(cuts.with_loss, len(cuts.each)),
+        cuts.at_most,
         acked,
         lost,
         100 * lost / acked,
@@ -173,17 +156,10 @@ def cut_sentence(run_set: RunSet) -> str:
                 f" {cuts.series.title} loses {lost:,} of {acked:,} acknowledged rows in {cuts.with_loss:,} of "
                 f"{len(cuts.each):,}{readable}."
             )
-    kept = [f"{cuts.series.title} ({number(at_most(0, len(cuts.each)), 2)})" for cuts in found if not cuts.with_loss]
+    kept = [f"{cuts.series.title} ({number(cuts.at_most, 2)})" for cuts in found if not cuts.with_loss]
     if kept:
         said += (
             f" All that was acknowledged is there once in {listed(kept)}; in brackets, the upper bound of the "
             "probability of a loss after that many cuts without one (95 %)."
         )
     return said
-
-
-RESULTS = PartResults(
-    tables=build,
-    sentences=lambda measures: {"ingest-power-cut": partial(cut_sentence, measures.run_set)},
-    findings=lambda measures: (partial(cut_sentence, measures.run_set),),
-)

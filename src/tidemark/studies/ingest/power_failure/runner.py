@@ -8,22 +8,25 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tidemark.errors import SystemFailure
 from tidemark.machine.power import Disk, stop
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed
 from tidemark.paths import private_directory
+from tidemark.runs.coding.serde import written
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import Oracle
 from tidemark.services.base import files_below
 from tidemark.studies.ingest.fault_injection.faults import BACK_S, LOOK_S, Look
 from tidemark.studies.ingest.fault_injection.reconnecting_writers import ReconnectingWriters, surviving
 from tidemark.studies.ingest.fault_injection.unsynced_data import commits_at_risk
-from tidemark.studies.ingest.power_failure.loss_accounting import Cost, Remains, cost
+from tidemark.studies.ingest.power_failure.loss_accounting import Remains, cost
 from tidemark.studies.ingest.power_failure.settings import CutSettings
+from tidemark.studies.ingest.record import Cost, PowerCut, PowerCutRecord
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, states
 from tidemark.studies.ingest.window.runner import WriteRunner, fresh_table, versions
 from tidemark.studies.ingest.window.samples import IngestWindow
@@ -40,6 +43,8 @@ TABLE = "table"
 class PowerFailureRunner(WriteRunner):
     """Window on one table that ends with a power cut; made by `open_window`."""
 
+    _cut: PowerCut
+
     def __init__(
         self, test_bed: TestBed, directory: Path, table: TableSystem, crew: ReconnectingWriters, disk: Disk, seen: Seen
     ) -> None:
@@ -51,7 +56,6 @@ class PowerFailureRunner(WriteRunner):
         self._cancelled = threading.Event()
         self._cut_ns = 0
         self._copies = 0
-        self._found: dict[str, Any] = {}
 
     def segments(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
         """Yield once; no server runs afterwards."""
@@ -101,14 +105,14 @@ class PowerFailureRunner(WriteRunner):
         found, rows = Look.at(self._table), self._settings.rows
         remains = Remains.below(self.directory / TABLE)
         paid = cost(self._records, self._cut_ns, self._seen.batches, rows, found.ids, found.said, remains)
-        self._found = {
-            **paid.plain(),
-            "moment_s": round(window.elapsed_ns / 1e9, 6),
-            "copies": self._copies,
-            "data_files": remains.files,
-            "unreadable_files": remains.unreadable,
-            "at_acknowledgement": self._seen.at_risk,
-        }
+        self._cut = PowerCut(
+            **asdict(paid),
+            moment_s=round(window.elapsed_ns / 1e9, 6),
+            copies=self._copies,
+            data_files=remains.files,
+            unreadable_files=remains.unreadable,
+            at_acknowledgement=self._seen.at_risk,
+        )
         return CheckResult(self._oracle(paid, found, time.perf_counter() - began), self._footprint())
 
     def _footprint(self) -> Footprint:
@@ -124,7 +128,7 @@ class PowerFailureRunner(WriteRunner):
 
     def describe(self, window: IngestWindow) -> RunMetadata:
         acked = sum(int((states(records) == ACKED_BATCH).sum()) for records in self._records)
-        found = {"commits": acked, "refused": None, "cut": self._found, "first_errors": list(window.said)}
+        found = written(PowerCutRecord(commits=acked, cut=self._cut, first_errors=window.said))
         return RunMetadata(system=self._seen.system, versions=versions(), marks=("its power was cut",), found=found)
 
 

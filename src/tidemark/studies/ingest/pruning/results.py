@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from tidemark.analysis.formatting import Cell, MissingCell
+from tidemark.analysis.formatting import Cell
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import LOWER, Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, counted
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
-from tidemark.studies.ingest.part import VERDICT, PartResults, of_part, verdict_of
+from tidemark.studies.ingest.columns import VERDICT, hot_runs
+from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.settings import PRUNING, PruningSettings
 from tidemark.systems.pruning_dataset import BY_NAME, PREDICATES
 
@@ -57,12 +58,11 @@ def build(builder: TableBuilder) -> Iterator[Table]:
             rows.append(["kyma, as printed", files, None, *(each.best for each in PREDICATES)])
         for each in found:
             if files_of(each) == files:
-                missing: Cell = None if each.runs else MissingCell(each.missing())
                 run = next(iter(each.hot_runs), None)
                 counts: list[Cell] = [None if run is None else files_read(run, name) for name in BY_NAME]
-                rows.append([each.title, files, missing or verdict_of(each), *counts])
+                rows.append([each.title, files, VERDICT.cell(each), *counts])
     columns = (
-        SYSTEM, Column("table_files", "Files"), VERDICT,
+        SYSTEM, Column("table_files", "Files"), VERDICT.column,
         *(Column(each.name.replace(" ", "_"), each.name) for each in PREDICATES),
     )  # fmt: skip
     notes = [
@@ -75,13 +75,4 @@ def build(builder: TableBuilder) -> Iterator[Table]:
         "kyma keeps an index of values and of words; no format here has one, and PyIceberg has no filter for a text "
         "that contains another.",
     ]
-    runs = [run for each in found for run in each.hot_runs]
-    yield builder.table("ingest-pruning", "Files that a query is left to read", columns, rows, runs, notes)
-
-
-RESULTS = PartResults(
-    tables=build,
-    sentences=lambda _measures: {},
-    quantities=QUANTITIES,
-    code=("studies/ingest/pruning/results.py", "systems/pruning_dataset.py"),
-)
+    yield builder.table("ingest-pruning", "Files that a query is left to read", columns, rows, hot_runs(found), notes)

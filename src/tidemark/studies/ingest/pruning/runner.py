@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,9 @@ from tidemark.measure.describe import system_part
 from tidemark.measure.done import DoneWindow
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.paths import private_directory
+from tidemark.runs.coding.serde import written
 from tidemark.runs.proofs import Oracle
+from tidemark.studies.ingest.record import PruningRecord, Words
 from tidemark.studies.ingest.settings import PruningSettings
 from tidemark.systems.pruning_dataset import PREDICATES, rows_of, schema
 from tidemark.systems.tables import TableSystem
@@ -100,15 +101,12 @@ class PruningRunner(WindowRunner[AskingWindow]):
 
     def describe(self, window: AskingWindow) -> RunMetadata:
         del window
-        found: dict[str, Any] = {
-            "oracle": {"words": "; ".join(self._wrong) or "exact"},
-            "referenced_files": len(self._table.data_files()),
-        }
+        words = "; ".join(self._wrong) or "exact"
         return RunMetadata(
             system=system_part(self._test_bed.variant, self._table, schema()),
             versions={"PyArrow": pa.__version__, "Python": platform.python_version()},
             marks=tuple(self._wrong),
-            found=found,
+            found=written(PruningRecord(Words(words), len(self._table.data_files()))),
         )
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS, SENT, UNKNOWN
+from tidemark.studies.ingest.record import OracleRecord
 
 OF_TABLE = 0  # writer number of a table's first rows
 REFUSED_BATCH, UNKNOWN_BATCH, ACKED_BATCH = 0, 1, 2
@@ -46,8 +46,8 @@ class Finding:
                 setattr(self, name, getattr(self, name) + value)
         self.unread = self.unread or other.unread
 
-    def plain(self) -> dict[str, Any]:
-        return asdict(self)
+    def record(self) -> OracleRecord:
+        return OracleRecord(**asdict(self), words=self.words)
 
     @property
     def words(self) -> str:

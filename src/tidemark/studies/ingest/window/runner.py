@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -20,11 +20,13 @@ from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.paths import private_directory
+from tidemark.runs.coding.serde import written
 from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
 from tidemark.studies.ingest.load.crew import GatewayPool, WorkerPool, Writing
 from tidemark.studies.ingest.load.writer import WorkerConfig, batches
 from tidemark.studies.ingest.parts import settings_of
+from tidemark.studies.ingest.record import CheckRecord, CommitRecord
 from tidemark.studies.ingest.settings import OWN, WritersSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, OF_TABLE, Finding, look, states
 from tidemark.studies.ingest.window.samples import IngestWindow
@@ -34,6 +36,9 @@ from tidemark.systems.tables import TableSystem
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from tidemark.studies.ingest.maintenance.settings import MaintenanceSettings
+    from tidemark.studies.ingest.settings import TailSettings
 
 WRITERS, CLIENTS = "writers", "clients"  # process groups: writers of the table, and clients of a front
 MOST_A_SECOND = 500_000  # attempts of one writer that its records have room for; the null system reaches 130,000
@@ -107,19 +112,18 @@ class WriteRunner(WindowRunner[IngestWindow]):
     def describe(self, window: IngestWindow) -> RunMetadata:
         refused = [table.refused() for table in self._tables]
         acked = sum(int((states(records) == ACKED_BATCH).sum()) for records in self._records)
-        found: dict[str, Any] = {
-            "oracle": {**self._finding.plain(), "words": self._finding.words},
-            "commits": acked,  # of writers, including uncounted ones
-            "refused": None if None in refused else sum(count for count in refused if count is not None),
-            "referenced_files": self._referenced,
-            "first_errors": list(window.said),
-        }
+        commits = CommitRecord(
+            commits=acked,
+            refused=None if None in refused else sum(count for count in refused if count is not None),
+            referenced_files=self._referenced,
+            first_errors=window.said,
+        )
         exact = self._finding.is_exact
         return RunMetadata(
             system=system_part(self._test_bed.variant, self._tables[0], self._test_bed.workload.trips_schema),
             versions=versions(),
             marks=() if exact else (f"the table does not hold what was acknowledged: {self._finding.words}",),
-            found=found,
+            found={**written(CheckRecord(self._finding.record())), **written(commits)},
         )
 
 
@@ -166,6 +170,28 @@ def fresh_table(test_bed: TestBed, folder: Path, stack: ExitStack, rows_per_writ
     return table
 
 
+def worker_config(
+    test_bed: TestBed,
+    table: TableSystem,
+    settings: WritersSettings | MaintenanceSettings | TailSettings,
+    number: int,
+    directory: Path,
+    most: int,
+) -> WorkerConfig:
+    """Return the order for writer `number` (from 1) of `table`; its records in `directory` have room for `most`."""
+    return WorkerConfig(
+        client_factory=table.client_factory(),
+        number=number,
+        trips=test_bed.workload.trips,
+        rows=settings.rows,
+        tries=settings.tries,
+        uncounted=settings.uncounted,
+        seed=test_bed.spec.seed,
+        records=directory / f".records-{number}",
+        most=most,
+    )
+
+
 @contextmanager
 def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[IngestRunner]:
     """Yield a runner: tables in the folder `name`, each with a first commit, and the writers' processes, waiting."""
@@ -180,17 +206,7 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
         show("starting the writers")
         most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted * settings.tries
         orders = [
-            WorkerConfig(
-                client_factory=tables[number % len(tables)].client_factory(),
-                number=number + 1,
-                trips=test_bed.workload.trips,
-                rows=settings.rows,
-                tries=settings.tries,
-                uncounted=settings.uncounted,
-                seed=test_bed.spec.seed,
-                records=directory / f".records-{number + 1}",
-                most=most,
-            )
+            worker_config(test_bed, tables[number % len(tables)], settings, number + 1, directory, most)
             for number in range(settings.writers)
         ]
         crew = stack.enter_context(WorkerPool(orders, directory))

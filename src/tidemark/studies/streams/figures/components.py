@@ -14,7 +14,7 @@ from tidemark.analysis.text_blocks import lowest_and_highest
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.runs.run import Run
-from tidemark.studies.streams.quantities import HARNESS_RATE
+from tidemark.studies.streams.metrics import HARNESS_RATE
 
 THREADS, BATCH_SIZE = "threads", "batch-size"  # sweeps of the shipped configuration
 BOX_WIDTH, BOX_HEIGHT = 1.24, 0.5

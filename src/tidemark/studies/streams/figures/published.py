@@ -15,7 +15,7 @@ from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureS
 from tidemark.results.figures.panels import cpu_strips, scatter_panels
 from tidemark.runs.names import BATCH, SINGLE
 from tidemark.runs.run import Run
-from tidemark.studies.streams.quantities import GROWTH
+from tidemark.studies.streams.metrics import GROWTH
 from tidemark.studies.streams.sentences import FALLS, FLAT, GROWS
 
 COLD, FIRST_HOT, SECOND_HOT = 0, 1, 2

@@ -12,7 +12,8 @@ from tidemark.analysis.statistics import BootstrapEstimate, generator, median
 from tidemark.results.tables.table import RUN, SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.coding.json_reader import spelt
 from tidemark.runs.run import Run
-from tidemark.studies.streams.quantities import GROWTH
+from tidemark.studies.streams.metrics import GROWTH
+from tidemark.studies.streams.record import STREAMED, NotRead, StreamRecord
 
 AXIS = "commits"
 PARTS = 5  # of a window; the first and the last are compared
@@ -73,7 +74,7 @@ def line(builder: TableBuilder, run: Run) -> list[Cell]:
     manifest, footprint = run.manifest, run.footprint
     first, last = (partial(part_median, run, place) for place in (0, PARTS - 1))
     growth = attempt(GROWTH.unit, partial(builder.measures.of_run, GROWTH, run))
-    read = dict(manifest.found).get("reads", {}).get("streamed", {})
+    read = dict(run.record(StreamRecord).reads).get(STREAMED, NotRead("its table was not read"))
     bytes_ = None if footprint.catalog_bytes is None else footprint.metadata_bytes + footprint.catalog_bytes
     return [
         manifest.operations,
@@ -87,5 +88,5 @@ def line(builder: TableBuilder, run: Run) -> list[Cell]:
         footprint.data_files,
         footprint.metadata_files,
         MissingCell(footprint.reason or "not measurable") if bytes_ is None else bytes_ / 1e6,
-        read["count_s"][0] if "count_s" in read else MissingCell(str(read.get("why_not", "its table was not read"))),
+        MissingCell(read.why_not) if isinstance(read, NotRead) else read.count_s[0],
     ]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt
+from tidemark.measure.reading import Latencies
 from tidemark.results.tables.table import SWEEP, SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
-from tidemark.studies.streams.quantities import WRITE_MEDIAN
+from tidemark.studies.streams.metrics import WRITE_MEDIAN
+from tidemark.studies.streams.record import FLUSHED, STREAMED, NotRead, StreamRecord
 
 FORMAT = "DuckLake"
 LIMIT = "data_inlining_row_limit"  # key in the system's settings
@@ -38,7 +39,7 @@ def build(builder: TableBuilder) -> Iterator[Table]:
     for series in builder.run_set.series:
         if series.stack != builder.run_set.stack:
             continue
-        run = next((run for run in reversed(series.runs) if "reads" in dict(run.manifest.found)), None)
+        run = next((run for run in reversed(series.runs) if run.record(StreamRecord).reads), None)
         if run is None or run.manifest.system.format != FORMAT:
             continue
         runs.append(run)
@@ -51,7 +52,7 @@ def build(builder: TableBuilder) -> Iterator[Table]:
 
 def line(run: Run, write: Cell) -> list[Cell]:
     """Return the cells from the catalog on."""
-    system, flush, reads = run.manifest.system, run.manifest.flush, dict(run.manifest.found)["reads"]
+    system, flush, reads = run.manifest.system, run.manifest.flush, dict(run.record(StreamRecord).reads)
     limit = dict(system.settings).get(LIMIT)
     return [
         system.catalog,
@@ -59,12 +60,12 @@ def line(run: Run, write: Cell) -> list[Cell]:
         write,
         MissingCell(NO_FLUSH) if flush is None else flush.rows,
         MissingCell(NO_FLUSH) if flush is None else flush.seconds,
-        *_answers(reads.get("streamed", {}), NOT_READ),
-        *_answers(reads.get("flushed", {}), NO_FLUSH if flush is None else NOT_READ),
+        *_answers(reads.get(STREAMED, NotRead(NOT_READ))),
+        *_answers(reads.get(FLUSHED, NotRead(NO_FLUSH if flush is None else NOT_READ))),
     ]
 
 
-def _answers(told: Mapping[str, Any], why_not: str) -> list[Cell]:
-    if "count_s" in told:
-        return [*told["count_s"], *told["sum_s"]]
-    return [MissingCell(str(told.get("why_not", why_not)))] * len(ANSWERS)
+def _answers(found: Latencies | NotRead) -> list[Cell]:
+    if isinstance(found, NotRead):
+        return [MissingCell(found.why_not)] * len(ANSWERS)
+    return [*found.count_s, *found.sum_s]

@@ -14,7 +14,7 @@ from tidemark.results.tables.table import IDENTITY, PER_RUN, Column, Table, Tabl
 from tidemark.runs.names import MODES, STAGES
 from tidemark.runs.run import STATES, Run
 from tidemark.runs.runset import Series
-from tidemark.studies.streams.quantities import (
+from tidemark.studies.streams.metrics import (
     FIRST_WRITE,
     GROWTH,
     HARNESS_RATE,

@@ -12,8 +12,8 @@ from tidemark.runs.names import BATCH, MODES, SINGLE
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.streams import published
+from tidemark.studies.streams.metrics import DISK_IQR, DISK_MEDIAN, WRITE_IQR, WRITE_MEDIAN
 from tidemark.studies.streams.published import ORIGIN
-from tidemark.studies.streams.quantities import DISK_IQR, DISK_MEDIAN, WRITE_IQR, WRITE_MEDIAN
 
 FIRST_HOT = 1
 IN_SECONDS = (

@@ -11,7 +11,7 @@ from tidemark.runs.names import SINGLE
 from tidemark.runs.run import Run
 from tidemark.runs.views import last_hot
 from tidemark.studies.streams import published
-from tidemark.studies.streams.quantities import WRITE_AMPLIFICATION
+from tidemark.studies.streams.metrics import WRITE_AMPLIFICATION
 
 MB = 1e6
 
@@ -35,7 +35,7 @@ def _footprint(builder: TableBuilder) -> Table:
         runs += [run, *series.hot_runs]
         m, f, after = run.manifest, run.footprint, run.manifest.footprint_after_flush
         known = f.catalog_bytes is not None
-        stored = f.data_bytes + f.metadata_bytes + (f.catalog_bytes or 0)
+        stored = f.bytes + (f.catalog_bytes or 0)
         rows.append(
             [
                 series.title,

@@ -6,7 +6,6 @@ import platform
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 import confluent_kafka
 import pyarrow as pa
@@ -17,9 +16,10 @@ from tidemark.machine.sampler import Group
 from tidemark.measure import maintenance
 from tidemark.measure.describe import system_part
 from tidemark.measure.oracle import consult, difference
-from tidemark.measure.reading import hold, read
+from tidemark.measure.reading import Latencies, hold, read
 from tidemark.measure.warmup import uncounted
 from tidemark.measure.workload import CheckResult, Files, ProgressCallback, RunMetadata, TestBed, WindowRunner
+from tidemark.runs.coding.serde import pairs, written
 from tidemark.runs.manifest import Flush, Merge, Produced, ProducerPart
 from tidemark.runs.proofs import Oracle
 from tidemark.services.kafka import Kafka
@@ -27,6 +27,7 @@ from tidemark.stream.consumer import EventConsumer
 from tidemark.stream.events import Encoding, EventCodec
 from tidemark.stream.sizes import EventSizes
 from tidemark.stream.source import Source
+from tidemark.studies.streams.record import FLUSHED, STREAMED, NotRead, StreamRecord
 from tidemark.studies.streams.settings import PRODUCER
 from tidemark.studies.streams.window.loop import run_segment
 from tidemark.studies.streams.window.samples import Samples, StreamWindow
@@ -64,7 +65,7 @@ class StreamRunner(WindowRunner[StreamWindow]):
         self._commits_before = system.commits()
         self._following = False
         self._produced: Produced | None = None
-        self._reads: dict[str, dict[str, Any]] = {}
+        self._reads: dict[str, Latencies | NotRead] = {}
 
     def new_window(self) -> StreamWindow:
         return StreamWindow(Samples(self._settings.batch_size), overlapped=self._settings.overlap)
@@ -130,12 +131,12 @@ class StreamRunner(WindowRunner[StreamWindow]):
         footprint = self.system.footprint()
         maintained = last and self._settings.maintenance
         if maintained:
-            self._read(window, "streamed", show)
+            self._read(window, STREAMED, show)
         flush = maintenance.flush(self.system)
         self._check_rows(window, "flush", flush)
         after = None if flush is None else self.system.footprint()
         if maintained and flush is not None:
-            self._read(window, "flushed", show)
+            self._read(window, FLUSHED, show)
         merge = maintenance.merge(self.system) if maintained else None
         self._check_rows(window, "merge", merge)
         return CheckResult(verdict, footprint, flush, after, merge)
@@ -145,9 +146,9 @@ class StreamRunner(WindowRunner[StreamWindow]):
         if Capability.ASKED in self.system.capabilities:
             show("reading")
             try:
-                self._reads[state] = hold(read(self.system), window.rows).seconds
+                self._reads[state] = hold(read(self.system), window.rows).latencies
             except SystemFailure as error:
-                self._reads[state] = {"why_not": str(error)}
+                self._reads[state] = NotRead(str(error))
 
     def _ask_the_oracle(self, window: StreamWindow) -> Oracle:
         """Check the table before any other request, which could trigger a late commit. Raises OracleError."""
@@ -179,7 +180,7 @@ class StreamRunner(WindowRunner[StreamWindow]):
             marks=marks(window),
             logical_bytes=round(sizes.arrow_bytes * window.rows),
             producer=producer,
-            found={"reads": self._reads} if self._reads else {},
+            found=written(StreamRecord(pairs(self._reads))) if self._reads else {},
         )
 
     def excluded_files(self) -> Files:

@@ -9,15 +9,15 @@ import numpy as np
 from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.formatting import estimate_text
 from tidemark.analysis.metrics import Metric, NotAvailable
-from tidemark.analysis.statistics import BootstrapEstimate, generator
+from tidemark.analysis.statistics import BootstrapEstimate, generator, share
 from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
 from tidemark.studies.ingest import published
-from tidemark.studies.ingest.fault_injection.kills import costly, retry_of, series_with_kills, twice
+from tidemark.studies.ingest.fault_injection.results import costly, retry_of, series_with_kills, twice
 from tidemark.studies.ingest.fault_injection.settings import BLIND, FAULTS
-from tidemark.studies.ingest.maintenance.maintenance_results import kept_of, pairs, round_s
+from tidemark.studies.ingest.maintenance.results import kept_of, pairs, round_s
+from tidemark.studies.ingest.open_loop.metrics import CLOSED_P99, RESPONSE_P99
 from tidemark.studies.ingest.published import BUNDLED, DIRECT, STAGED, Printed
-from tidemark.studies.ingest.tail.quantities import CLOSED_P99, RESPONSE_P99
 
 
 class IngestClaimData(ClaimData):
@@ -169,8 +169,7 @@ def printed_gap(_evidence: IngestClaimData) -> Measured:
 @measure(OWN)
 def printed_kills(_evidence: IngestClaimData) -> Measured:
     """Return the share of kills that lose something, given that none of the page's kills did (Jeffreys interval)."""
-    draws = generator("printed", "kills").beta(0.5, published.KILLS + 0.5, REPLICATES)
-    return BootstrapEstimate(0.0, draws, published.KILLS, log=False, bounds=(0.0, 1.0)), ""
+    return share(0, published.KILLS, generator("printed", "kills")), ""
 
 
 def _rate(cell: Printed) -> BootstrapEstimate:

@@ -9,9 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
+from tidemark.runs.coding.serde import written
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.load.crew import GatewayPool
+from tidemark.studies.ingest.record import GatewayRecord
 from tidemark.studies.ingest.settings import GroupSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, states
 from tidemark.studies.ingest.window.runner import COLD_RUN, IngestRunner, fresh_table
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from tidemark.studies.ingest.gateway_crash.settings import FrontSettings
+    from tidemark.studies.ingest.settings import TailSettings
     from tidemark.systems.tables import TableSystem
 
 MOST_A_SECOND = 20_000  # requests of one client that its records have room for
@@ -54,9 +58,16 @@ class GroupRunner(IngestRunner):
         made = super().describe(window)
         requests = sum(int((states(records) == ACKED_BATCH).sum()) for records in self._records)
         told = self._fronted.told
-        return replace(
-            made, found={**made.found, "requests": requests, "commits": told["commits"], "busy": told["busy"]}
-        )
+        own = GatewayRecord(requests=requests, commits=told["commits"], busy=told["busy"])
+        return replace(made, found={**made.found, **written(own)})
+
+
+def gateway_config(
+    test_bed: TestBed, table: TableSystem, settings: GroupSettings | TailSettings | FrontSettings, writers: int
+) -> GatewayConfig:
+    """Return the order for a front of `table` with `writers` table clients, and with a new token for its clients."""
+    schema = test_bed.workload.trips_schema
+    return GatewayConfig(table.client_factory(), schema, settings.rules, new_token(), writers, settings.tries)
 
 
 @contextmanager
@@ -68,14 +79,7 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
         show("making the table")
         table = fresh_table(test_bed, directory / "table-1", stack, ROWS_A_FLUSH)
         show("starting the front and its clients")
-        order = GatewayConfig(
-            table.client_factory(),
-            test_bed.workload.trips_schema,
-            settings.rules,
-            new_token(),
-            settings.writers,
-            settings.tries,
-        )
+        order = gateway_config(test_bed, table, settings, settings.writers)
         most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted
         crew = stack.enter_context(
             GatewayPool(

@@ -1,6 +1,6 @@
 """Stand-alone program: clients of a front, in a closed loop, that reconnect when the front is gone.
 
-    python -m tidemark.studies.ingest.front.clients
+    python -m tidemark.studies.ingest.gateway_crash.clients
 
 It reads its `ReconnectingClientConfig`, pickled, from standard input, and then exchanges lines:
 

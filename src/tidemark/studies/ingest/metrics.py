@@ -11,16 +11,16 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.analysis.blocks import REPLICATES, BlockSample, block_length, draw_cells
+from tidemark.analysis.blocks import BlockSample, block_length, draw_cells
 from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable
-from tidemark.analysis.statistics import BootstrapEstimate, generator, known, quantile, ratio_of_sums
+from tidemark.analysis.statistics import BootstrapEstimate, generator, known, quantile, ratio_of_sums, share
 from tidemark.runs.run import Run
 from tidemark.studies.ingest.fault_injection.settings import FAULTS
-from tidemark.studies.ingest.front.settings import FRONT
+from tidemark.studies.ingest.gateway_crash.settings import FRONT
 from tidemark.studies.ingest.load.records import NOT_TOLD
 from tidemark.studies.ingest.outcomes import ACKED, FAILED, GIVEN_UP, REFUSED, UNKNOWN
 from tidemark.studies.ingest.power_failure.settings import CUT
-from tidemark.studies.ingest.record import CommitRecord
+from tidemark.studies.ingest.record import CommitRecord, RequestRecord
 from tidemark.studies.ingest.settings import GROUP, TAIL
 
 SERVERLESS = ("harness", "writers", "clients")  # process groups that are not servers
@@ -118,8 +118,7 @@ def _share(run: Run, part: int, whole: int, name: str) -> BootstrapEstimate:
     """Return a share with a Jeffreys interval; raise NotAvailable if `whole` is 0."""
     if whole == 0:
         raise NotAvailable("there was none")
-    draws = generator(run.label, name).beta(part + 0.5, whole - part + 0.5, REPLICATES)
-    return BootstrapEstimate(part / whole, draws, whole, log=False, bounds=(0.0, 1.0))
+    return share(part, whole, generator(run.label, name))
 
 
 def _conflicts(run: Run) -> BootstrapEstimate:
@@ -129,13 +128,13 @@ def _conflicts(run: Run) -> BootstrapEstimate:
 
 def _conflicts_a_commit(run: Run) -> BootstrapEstimate:
     """Return refused commits per acknowledged commit: the odds of the refused share."""
-    share = _conflicts(run)
-    assert share.draws is not None
-    if share.value >= 1:
+    found = _conflicts(run)
+    assert found.draws is not None
+    if found.value >= 1:
         raise NotAvailable("no commit was acknowledged")
-    draws = np.minimum(share.draws, 1 - 1e-12)
+    draws = np.minimum(found.draws, 1 - 1e-12)
     odds = draws / (1 - draws)
-    return BootstrapEstimate(share.value / (1 - share.value), odds, share.n, log=False, bounds=(0.0, np.inf))
+    return BootstrapEstimate(found.value / (1 - found.value), odds, found.n, log=False, bounds=(0.0, np.inf))
 
 
 def _ended(run: Run, ends: tuple[str, ...]) -> BootstrapEstimate:
@@ -145,18 +144,12 @@ def _ended(run: Run, ends: tuple[str, ...]) -> BootstrapEstimate:
     return _share(run, int(np.isin(outcome, ends).sum()), ended, " ".join(ends))
 
 
-def _missing_rows(run: Run) -> BootstrapEstimate:
+def _wrong_rows(run: Run, name: str) -> BootstrapEstimate:
+    """Return the share of acknowledged rows that are `lost` or `doubled`."""
     oracle = run.manifest.oracle
     if not oracle.applicable:
         raise NotAvailable("nothing is stored")
-    return _share(run, oracle.missing, oracle.expected, "lost")
-
-
-def _doubled_rows(run: Run) -> BootstrapEstimate:
-    oracle = run.manifest.oracle
-    if not oracle.applicable:
-        raise NotAvailable("nothing is stored")
-    return _share(run, oracle.duplicated, oracle.expected, "doubled")
+    return _share(run, oracle.missing if name == "lost" else oracle.duplicated, oracle.expected, name)
 
 
 def _fairness(run: Run) -> BootstrapEstimate:
@@ -197,9 +190,10 @@ def _of_the_table(run: Run, by: str) -> BootstrapEstimate:
     if not is_group(run):
         raise NotAvailable("there is no front")
     count = found.commits if by == "commits" else found.referenced_files - 1  # less that of the first commit
-    if not count or count < 1 or found.requests is None:
+    requests = run.record(RequestRecord).requests
+    if not count or count < 1 or requests is None:
         raise NotAvailable("no data file is kept")
-    return known(found.requests / count)
+    return known(requests / count)
 
 
 def _cpu(run: Run, groups: Callable[[str], bool]) -> BootstrapEstimate:
@@ -239,8 +233,17 @@ ERRORS = Metric(
     "errors", "", "Share of batches that ended in an error", partial(_ended, ends=(GIVEN_UP, FAILED, UNKNOWN)),
     LOWER, signed=True,
 )  # fmt: skip
-LOST = Metric("lost", "", "Share of acknowledged rows that are not there", _missing_rows, LOWER, signed=True)
-DOUBLED = Metric("doubled", "", "Share of acknowledged rows that are there twice", _doubled_rows, LOWER, signed=True)
+LOST = Metric(
+    "lost", "", "Share of acknowledged rows that are not there", partial(_wrong_rows, name="lost"), LOWER, signed=True
+)
+DOUBLED = Metric(
+    "doubled",
+    "",
+    "Share of acknowledged rows that are there twice",
+    partial(_wrong_rows, name="doubled"),
+    LOWER,
+    signed=True,
+)
 FAIRNESS = Metric("fairness", "", "Fairness between writers (Jain)", _fairness, HIGHER, signed=True)
 FILES = Metric("files a commit", "files", "Data files for each commit", _files, LOWER)
 REQUESTS = Metric("requests", "requests/s", "Requests", _requests, HIGHER, "requests", "Requests", ("more", "fewer"))
@@ -257,5 +260,5 @@ QUANTITIES = MetricSet(
         FILES, REQUESTS, REQUESTS_A_FILE, REQUESTS_A_COMMIT, SERVER_CPU, WRITER_CPU,
     ),
     headline=(COMMITS, P50, P99, CONFLICTS, LOST),
-    code=("studies/ingest/quantities.py", "studies/ingest/outcomes.py"),
+    code=("studies/ingest/metrics.py", "studies/ingest/outcomes.py"),
 )  # fmt: skip

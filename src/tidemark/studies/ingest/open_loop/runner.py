@@ -11,23 +11,29 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tidemark.errors import SystemFailure
 from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
-from tidemark.studies.ingest.gateway.protocol import new_token
-from tidemark.studies.ingest.gateway.server import GatewayConfig
-from tidemark.studies.ingest.group.runner import MOST_A_SECOND as MOST_OF_A_CLIENT
-from tidemark.studies.ingest.group.runner import ROWS_A_FLUSH
+from tidemark.runs.coding.serde import written
+from tidemark.studies.ingest.group_commit.runner import MOST_A_SECOND as MOST_OF_A_CLIENT
+from tidemark.studies.ingest.group_commit.runner import ROWS_A_FLUSH, gateway_config
 from tidemark.studies.ingest.load.crew import DRAIN_S, GatewayPool, Program, WorkerPool
 from tidemark.studies.ingest.load.records import FIELDS
-from tidemark.studies.ingest.load.writer import WorkerConfig
+from tidemark.studies.ingest.open_loop.schedule import Notes, read_notes
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
+from tidemark.studies.ingest.record import (
+    ClosedLoop,
+    ClosedLoopRecord,
+    GatewayRecord,
+    RequestRecord,
+    Schedule,
+    ScheduleRecord,
+)
 from tidemark.studies.ingest.settings import TailSettings
-from tidemark.studies.ingest.tail.schedule import Notes, read_notes
-from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, fresh_table
+from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, fresh_table, worker_config
 from tidemark.studies.ingest.window.samples import IngestWindow
 
 if TYPE_CHECKING:
@@ -136,7 +142,7 @@ class TailWindow(IngestWindow):
 
 
 # Modules that run as stand-alone programs.
-WRITER, CLIENTS = "tidemark.studies.ingest.tail.writer", "tidemark.studies.ingest.tail.clients"
+WRITER, CLIENTS = "tidemark.studies.ingest.open_loop.writer", "tidemark.studies.ingest.open_loop.clients"
 
 
 class OpenLoopRunner(IngestRunner):
@@ -166,24 +172,28 @@ class OpenLoopRunner(IngestRunner):
         """Describe the window as for writers; add the closed loop's raw times, the rate, and the schedule's outcome."""
         assert isinstance(window, TailWindow) and window.notes is not None and self._pace.closed is not None
         made, closed, notes = super().describe(window), self._pace.closed, window.notes
-        found: dict[str, Any] = {
+        requests = made.found["commits"]
+        loop = ClosedLoop(
+            requests_per_s=closed.rate,
+            seconds=closed.seconds,
+            cycle_ns=closed.cycle_ns,
+            response_ns=closed.response_ns.tolist(),
+        )
+        schedule = Schedule(
+            requests_per_s=self._pace.rate,
+            scheduled=notes.scheduled,
+            not_begun=notes.not_begun,
+            overloaded=notes.overloaded,
+        )
+        found = {
             **made.found,
-            "requests": made.found["commits"],
-            "closed": {
-                "requests_per_s": closed.rate,
-                "seconds": closed.seconds,
-                "cycle_ns": closed.cycle_ns,
-                "response_ns": closed.response_ns.tolist(),
-            },
-            "schedule": {
-                "requests_per_s": self._pace.rate,
-                "scheduled": notes.scheduled,
-                "not_begun": notes.not_begun,
-                "overloaded": notes.overloaded,
-            },
+            **written(RequestRecord(requests=requests, commits=requests)),
+            **written(ClosedLoopRecord(loop)),
+            **written(ScheduleRecord(schedule)),
         }
         if isinstance(self._crew, GatewayPool):
-            found |= {name: self._crew.told[name] for name in ("commits", "busy")}
+            told = self._crew.told
+            found |= written(GatewayRecord(requests=requests, commits=told["commits"], busy=told["busy"]))
         mark = ("more requests came than were worked off: its times are lower bounds",) if notes.overloaded else ()
         return replace(made, found=found, marks=(*made.marks, *mark))
 
@@ -211,20 +221,7 @@ def _crew(
     a_second = MOST_OF_A_CLIENT if settings.has_front else MOST_A_SECOND
     most = MOST_CLOSED + settings.uncounted * settings.tries + math.ceil(seconds * a_second)
     if settings.has_front:
-        gathering = GatewayConfig(
-            table.client_factory(), test_bed.workload.trips_schema, settings.rules, new_token(), 1, settings.tries
-        )
+        gathering = gateway_config(test_bed, table, settings, 1)
         sizes = (settings.rows, settings.clients, settings.uncounted, most)
         return GatewayPool(gathering, test_bed.workload.trips, *sizes, directory, CLIENTS)
-    order = WorkerConfig(
-        client_factory=table.client_factory(),
-        number=1,
-        trips=test_bed.workload.trips,
-        rows=settings.rows,
-        tries=settings.tries,
-        uncounted=settings.uncounted,
-        seed=test_bed.spec.seed,
-        records=directory / ".records-1",
-        most=most,
-    )
-    return WorkerPool([order], directory, WRITER)
+    return WorkerPool([worker_config(test_bed, table, settings, 1, directory, most)], directory, WRITER)

@@ -1,21 +1,20 @@
-"""Table ingest-tail: times of requests by a schedule, next to those of the closed loop."""
+"""Results of requests sent by a schedule: the table ingest-tail, and the finding on what a closed loop misses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 
-from tidemark.analysis.formatting import Cell, MissingCell, attempt
+from tidemark.analysis.formatting import Cell, estimate_text, listed
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
-from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
+from tidemark.results.tables.table import SYSTEM_OF_SERIES, Table, TableBuilder, computed
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.ingest.part import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, of_part, verdict_of
-from tidemark.studies.ingest.record import ScheduleRecord
-from tidemark.studies.ingest.settings import ONE, TAIL, TailSettings
-from tidemark.studies.ingest.tail.quantities import (
+from tidemark.studies.ingest.columns import NEAR, UNEQUAL, VERDICT, bound_columns, hot_column, hot_runs, null_share
+from tidemark.studies.ingest.open_loop.metrics import (
     CAPACITY,
     CLOSED_P99,
     CORRECTED_P99,
@@ -31,6 +30,9 @@ from tidemark.studies.ingest.tail.quantities import (
     WAIT_P99,
     is_overloaded,
 )
+from tidemark.studies.ingest.parts import of_part
+from tidemark.studies.ingest.record import ScheduleRecord
+from tidemark.studies.ingest.settings import ONE, TAIL, TailSettings
 
 RATES = (CAPACITY, OFFERED, UTILISATION)
 TIMES = (
@@ -41,26 +43,23 @@ TIMES = (
 
 def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield the table ingest-tail."""
-    all_series = in_order(builder.run_set)
-    rows: list[list[Cell]] = []
-    for series in all_series:
-        given = TailSettings.of(series)
-        share = null_share(builder.measures, all_series, series)
-        near = ("harness-bound" if share > NEAR else "no") if isinstance(share, float) else None
-        ratio = partial(understated, builder.measures, series)
-        rows.append([
-            series.title, given.target, given.arrivals, given.percent, verdict_of(series), overload(series),
-            *(hot_cell(builder, quantity, series) for quantity in (*RATES, *TIMES)),
-            attempt("x", ratio) if series.runs else None, late(series), share, near,
-        ])  # fmt: skip
+    measures, chosen = builder.measures, in_order(builder.run_set)
+
+    def ratio(series: Series) -> BootstrapEstimate | None:
+        return understated(measures, series) if series.runs else None
+
     columns = (
-        SYSTEM, Column("target", "Before the table"), Column("arrivals", "Arrivals"),
-        Column("percent", "Share of the closed loop's rate", "%"), VERDICT, Column("overloaded", "Overloaded"),
-        *(column_of(quantity) for quantity in (*RATES, *TIMES)),
-        Column("open_over_closed", "Response p99 over the closed loop's", "x", interval=True),
-        Column("late", "Due in the window, not begun at its end"),
-        Column("null_share", "Of the null system's closed loop", "%"), Column("bound", "Bound by the load generator"),
-    )  # fmt: skip
+        SYSTEM_OF_SERIES,
+        computed("target", "Before the table", lambda series: TailSettings.of(series).target),
+        computed("arrivals", "Arrivals", lambda series: TailSettings.of(series).arrivals),
+        computed("percent", "Share of the closed loop's rate", lambda series: TailSettings.of(series).percent, "%"),
+        VERDICT,
+        computed("overloaded", "Overloaded", overload),
+        *(hot_column(builder, quantity) for quantity in (*RATES, *TIMES)),
+        computed("open_over_closed", "Response p99 over the closed loop's", ratio, "x", interval=True),
+        computed("late", "Due in the window, not begun at its end", late),
+        *bound_columns("Of the null system's closed loop", partial(offered_share, measures, chosen)),
+    )
     notes = [
         "Hot runs. Requests are due by a schedule: Poisson arrivals from the seed, or gaps of one length (constant). "
         "A free writer (one) or client of the front (staged) takes the oldest that is due. Response: from the "
@@ -80,8 +79,8 @@ def build(builder: TableBuilder) -> Iterator[Table]:
         "Behind a front that gathers, its rate is what the front's timer leaves: ingest-group has what a front can do.",
         UNEQUAL,
     ]
-    runs = [run for series in all_series for run in series.hot_runs]
-    yield builder.table("ingest-tail", "Requests by a schedule, and in a closed loop", columns, rows, runs, notes)
+    title = "Requests by a schedule, and in a closed loop"
+    yield builder.computed_table("ingest-tail", title, columns, chosen, hot_runs(chosen), notes)
 
 
 def in_order(run_set: RunSet) -> list[Series]:
@@ -123,12 +122,40 @@ def understated(measures: Measures, series: Series) -> BootstrapEstimate:
     return measures.hot(RESPONSE_P99, series).ratio(measures.hot(CLOSED_P99, series))
 
 
-def null_share(measures: Measures, all_series: list[Series], series: Series) -> Cell:
+def offered_share(measures: Measures, all_series: list[Series], series: Series) -> float | None:
     """Return the offered rate in percent of the null system's closed loop; None behind a front, as its timer waits."""
-    null = next((each for each in all_series if each.is_null_baseline and TailSettings.of(each).target == ONE), None)
-    if null is None or series.is_null_baseline or not series.runs or TailSettings.of(series).target != ONE:
-        return None
-    try:
-        return 100 * measures.hot(OFFERED, series).value / measures.hot(CAPACITY, null).value
-    except NotAvailable as absent:
-        return MissingCell(str(absent))
+    alone = [each for each in all_series if TailSettings.of(each).target == ONE]
+    null = next((each for each in alone if each.is_null_baseline), None)
+    return null_share(measures, OFFERED, series, CAPACITY, null) if TailSettings.of(series).target == ONE else None
+
+
+def omitted(measures: Measures) -> str:
+    """Return the sentence on delays that a closed loop misses, and whether the usual correction restores them."""
+    found = [each for each in in_order(measures.run_set) if not each.is_null_baseline and each.hot_runs]
+    if not found:
+        raise NotAvailable("no system was asked by a schedule")
+    parts, ratios, corrected = [], [], []
+    for series in (each for each in found if not overloaded(each)):
+        with suppress(NotAvailable):
+            ratio = understated(measures, series).estimate("x")
+            ratios.append(ratio)
+            parts.append(f"{estimate_text(ratio)} ({_which(series)})")
+            own = measures.hot(RESPONSE_P99, series).ratio(measures.hot(CORRECTED_P99, series))
+            corrected.append(own.estimate("x"))
+    if not parts:
+        raise NotAvailable(
+            "no window by a schedule and closed loop before it had requests enough for a 99th percentile"
+        )
+    above, below = (sum(each.is_above(1) for each in ratios), sum(each.is_below(1) for each in ratios))
+    near = sum(bool(each.contains(1)) for each in corrected)
+    return (
+        "The 99th percentile by a schedule is this multiple of that of the closed loop before it: "
+        f"{listed(parts)}. By their intervals, the closed loop's is too low in {above} and too high in {below} of "
+        f"{len(ratios)}; with HdrHistogram's correction it cannot be distinguished from the schedule's in {near} "
+        f"of {len(corrected)}."
+    )
+
+
+def _which(series: Series) -> str:
+    given = TailSettings.of(series)
+    return f"{series.title}{'' if given.target == ONE else f', {given.target},'} at {given.percent} %"

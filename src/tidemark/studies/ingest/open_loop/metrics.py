@@ -16,8 +16,8 @@ from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.metrics import LOWER, Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, generator, known, quantile, ratio_of_sums
 from tidemark.runs.run import Run
+from tidemark.studies.ingest.metrics import NOT_COMPARABLE, outcomes
 from tidemark.studies.ingest.outcomes import ACKED
-from tidemark.studies.ingest.quantities import NOT_COMPARABLE, outcomes
 from tidemark.studies.ingest.record import ClosedLoop, ClosedLoopRecord, Schedule, ScheduleRecord
 from tidemark.studies.ingest.settings import TAIL
 
@@ -144,4 +144,3 @@ QUANTITIES = (
     CAPACITY, OFFERED, UTILISATION, RESPONSE_P50, RESPONSE_P90, RESPONSE_P99, RESPONSE_P999, RESPONSE_P9999,
     RESPONSE_MAX, SERVICE_P99, WAIT_P99, CLOSED_P99, CORRECTED_P99,
 )  # fmt: skip
-CODE = ("studies/ingest/tail/quantities.py",)

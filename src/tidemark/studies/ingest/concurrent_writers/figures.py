@@ -12,8 +12,8 @@ from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
-from tidemark.studies.ingest.part import of_part
-from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS
+from tidemark.studies.ingest.metrics import COMMITS, CONFLICTS
+from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.settings import ONE, OWN, WRITERS, WritersSettings
 
 APART = 0.03  # offset from one system to the next, in doublings of writers

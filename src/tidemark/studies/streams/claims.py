@@ -12,7 +12,7 @@ from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
 from tidemark.runs.names import BATCH, MAIN, MODES, SINGLE
 from tidemark.runs.runset import Series
-from tidemark.studies.streams.quantities import (
+from tidemark.studies.streams.metrics import (
     FLUSH_PER_ROW,
     MERGE_PER_ROW,
     POLLING,

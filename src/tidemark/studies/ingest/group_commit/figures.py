@@ -13,7 +13,7 @@ from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureS
 from tidemark.runs.run import Run
 from tidemark.studies.ingest import published
 from tidemark.studies.ingest.gateway.policies import BUNDLED, STAGED
-from tidemark.studies.ingest.group.tables import gains, shape
+from tidemark.studies.ingest.group_commit.results import gains, shape
 
 TITLE = "Gathered requests over one commit a request"
 ROW, LEFT, GAP = 0.26, 1.55, 0.25  # inches

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from tidemark.machine.processes import cpu_seconds
-from tidemark.studies.ingest.front.clients import ReconnectingClientConfig, leave_port
 from tidemark.studies.ingest.gateway.server import GatewayConfig
+from tidemark.studies.ingest.gateway_crash.clients import ReconnectingClientConfig, leave_port
 from tidemark.studies.ingest.load.crew import DRAIN_S, GatewayPool
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
 
-CLIENTS = "tidemark.studies.ingest.front.clients"
+CLIENTS = "tidemark.studies.ingest.gateway_crash.clients"
 PLACE = ".front"
 
 
