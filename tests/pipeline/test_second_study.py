@@ -52,10 +52,10 @@ def test_runs_have_the_study_workload_and_need_no_server(done: Sandbox) -> None:
 
 
 def test_table_figure_and_claim_are_made(done: Sandbox) -> None:
-    with (done.results / "tables/ticks/tick-times.csv").open() as file:
+    with (done.results / "tables/ticks/ticks-metrics.csv").open() as file:
         (row,) = csv.DictReader(file)
     assert 2.0 <= float(row["tick [ms]"]) < 20
-    assert (done.results / "figures/ticks/tick-picture.svg").stat().st_size > 2_000
+    assert (done.results / "figures/ticks/ticks-tick.svg").stat().st_size > 2_000
     claims = {claim["id"]: claim for claim in json.loads((done.results / "claims.json").read_text())["claims"]}
     assert claims["ticks-take-their-time"]["study"] == "ticks"
     assert claims["ticks-take-their-time"]["verdict"] == "reproduced"

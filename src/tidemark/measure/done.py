@@ -24,7 +24,7 @@ class Done(Protocol):
 
 @dataclass(slots=True)
 class DoneWindow[D: Done]:
-    """A `Window` without `budget`, which subclasses add; `done` is in order of time."""
+    """A `Window` whose operations are `done`, in order of time; subclasses divide their time by activity."""
 
     elapsed_ns: int = 0
     done: list[D] = field(default_factory=list)
@@ -39,6 +39,10 @@ class DoneWindow[D: Done]:
 
     def elapsed(self) -> NDArray[np.int64]:
         return np.array([each.elapsed_ns for each in self.done], np.int64)
+
+    def budget(self) -> dict[str, int]:
+        busy = sum(each.elapsed_ns for each in self.done)
+        return {"operations": busy, "rest": self.elapsed_ns - busy}
 
     def write_parquet(self, path: Path) -> None:
         import pyarrow as pa

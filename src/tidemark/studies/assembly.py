@@ -9,15 +9,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import MetricSet
+from tidemark.analysis.metrics import Metric, MetricSet
 from tidemark.analysis.text_blocks import or_why
 from tidemark.results.claims.claim_data import ClaimData
 from tidemark.results.claims.claims import ClaimSet
-from tidemark.results.claims.measures import Measure
+from tidemark.results.claims.measures import GENERAL, Measure
 from tidemark.results.paper.paper_section import PaperSection
-from tidemark.results.tables.table import Table, TableBuilder
+from tidemark.results.publication import Publication
+from tidemark.results.tables.table import SYSTEM_OF_SERIES, Table, TableBuilder
 from tidemark.runs.runset import RunSet
-from tidemark.studies.study import Study
+from tidemark.studies.study import Results, Study
 
 if TYPE_CHECKING:
     from tidemark.results.figures.context import FigureSpec
@@ -99,6 +100,41 @@ def chapter_of[W: Sentences](
         values=values,
         sentences=lambda measures: writer(measures).sentences(),
         findings=lambda measures: tuple(or_why(write) for write in findings(writer(measures))),
+    )
+
+
+def plain_results(
+    study: Study,
+    metrics: Sequence[Metric],
+    publication: Publication,
+    sentences: Callable[[Measures], Mapping[str, str]],
+) -> Results:
+    """Return the results of a study that needs no tables and figures of its own.
+
+    It has a table STUDY-metrics of all metrics by system, a figure STUDY-METRIC of each, the claims of claims.yaml by
+    the general measures, and the study's chapter.typ with these `sentences`. The first metric is what the study times.
+    """
+    quantities = MetricSet((metrics[0],), tuple(metrics), (f"studies/{study.name}",))
+
+    def tables(builder: TableBuilder) -> Iterator[Table]:
+        columns = [SYSTEM_OF_SERIES, *(builder.metric(each.key, each) for each in metrics)]
+        every = builder.run_set.select()
+        yield builder.computed_table(f"{study.name}-metrics", study.question, columns, every, builder.run_set.runs)
+
+    def figure_specs() -> Iterator[FigureSpec]:
+        from tidemark.results.figures.plots import metric_figure
+
+        for each in metrics:
+            yield metric_figure(f"{study.name}-{each.key}", each)
+
+    return Results(
+        quantities=quantities,
+        publication=publication,
+        tables=tables,
+        figure_specs=figure_specs,
+        claims=claims_of(study, quantities, GENERAL, ClaimData, remarks=(), set_up_bytes=2e9),
+        paper=PaperSection(_folder(study) / "chapter.typ", lambda _run_set: {}, sentences),
+        notes=lambda _run_set: (),
     )
 
 

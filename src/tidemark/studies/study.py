@@ -54,8 +54,8 @@ class Study:
         return made
 
     def limits(self, config: Config) -> list[str]:
-        """Return one sentence for each request that this machine cannot satisfy."""
-        found: list[str] = self._part("plan", "limits")(config)
+        """Return one sentence for each request that this machine cannot satisfy; none if the study has no `limits`."""
+        found: list[str] = self._part("plan", "limits", lambda _config: [])(config)
         return found
 
     @property
@@ -72,10 +72,10 @@ class Study:
             raise TypeError(f"{self.name}/results.py: RESULTS is {type(found).__name__}; allowed: Results")
         return found
 
-    def _part(self, module: str, name: str) -> Any:
+    def _part(self, module: str, name: str, *default: Any) -> Any:
         package = f"{__package__}.{self.name}"
         place = module if find_spec(f"{package}.{module}") is not None else "study"
-        return getattr(import_module(f"{package}.{place}"), name)
+        return getattr(import_module(f"{package}.{place}"), name, *default)
 
 
 def no_costs(_measures: Measures) -> Iterator[Cost | Age]:

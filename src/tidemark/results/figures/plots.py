@@ -7,6 +7,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -17,10 +18,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
-from tidemark.analysis.formatting import number
+from tidemark.analysis.formatting import attempt, number
+from tidemark.analysis.metrics import Metric
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate, intercept_of, slope_of
 from tidemark.results.figures import style
-from tidemark.results.figures.context import DrawnFigure, FigureContext, Group, Look
+from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec, Group, Look
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 
@@ -270,6 +272,20 @@ def spelt(estimate: Estimate, thousands: bool) -> str:
 
 
 type Point = tuple[Estimate | str, Series, bool]  # estimate or reason for its absence, series, filled marker
+
+
+def metric_figure(name: str, metric: Metric) -> FigureSpec:
+    """Return the figure of a metric: its value over the hot runs of each system, or why there is none."""
+
+    def draw(context: FigureContext) -> DrawnFigure:
+        every = context.run_set.select()
+        cells = [attempt(metric.unit, partial(context.measures.hot, metric, each)) for each in every]
+        values = [cell if isinstance(cell, Estimate) else cell.reason for cell in cells]
+        rows = [(each.title, [(value, each, True)]) for each, value in zip(every, values, strict=True)]
+        made = dots(context, rows, metric.unit)
+        return context.finish(made, metric.title, [], [run for each in every for run in each.hot_runs])
+
+    return FigureSpec(name, metric.title, draw)
 
 
 def dots(
