@@ -248,7 +248,7 @@ def _due(workspace: Workspace, spec: SeriesSpec) -> tuple[float, int, int]:
 
     The seconds include windows and overheads. The plan is read: making it again would take seconds for every series.
     """
-    from tidemark.pipeline.duration_estimate import likely_seconds
+    from tidemark.pipeline.plan import likely_seconds
     from tidemark.runs.outcome import outcome_path
     from tidemark.runs.plan import PlanFile
     from tidemark.runs.spec import SeriesSpec

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from typing import Any
 
 from tidemark import __version__
 from tidemark.config import Config
+from tidemark.errors import ConfigError
 from tidemark.machine import inventory
 from tidemark.measure.identity import client_digest, harness_digest
 from tidemark.paths import Workspace, write_if_changed
@@ -19,15 +21,21 @@ from tidemark.pipeline.inputs import refuse_absent
 from tidemark.runs.circumstances import Harness
 from tidemark.runs.coding.serde import pairs
 from tidemark.runs.names import MAIN
+from tidemark.runs.outcome import outcome_path
 from tidemark.runs.plan import PlanFile, PlannedMachine, PlannedSeries, Round
 from tidemark.runs.spec import FORMAT, SeriesSpec
-from tidemark.services.servers import started_here
+from tidemark.services.base import Service
+from tidemark.services.servers import locks_of, started_here, tools_of
 from tidemark.software.stacks import locks
 from tidemark.studies.registry import chosen
+from tidemark.studies.registry import registry as studies
 from tidemark.systems import MEASUREMENTS
 from tidemark.systems.registry import registry, variant_of
 
 FOOTER_BYTES = 65536
+# Round after which `tidemark all` wants results, for the Snakefile; a plain `snakemake` makes them from all runs.
+ROUND = "TIDEMARK_ROUND"
+SERIES_SECONDS, RUN_SECONDS = 8.0, 5.0  # overhead of a series and of a run, in addition to windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +173,8 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
                 position=0,
             )
             for spec in _repeated(study.plan(config, base), config.repeats):
-                variant = variant_of(spec)
-                needed = started_here((*workload.services, *variant.needs), spec.services)
-                lock_sha256 = _digest(locks(stack, needed, workload.tools_for(variant.system)))
+                asked = workload.tools_for(variant_of(spec).system)
+                lock_sha256 = _digest(locks(stack, servers(spec), asked))
                 client = client_digest(known[spec.system].__module__)
                 version = MEASUREMENTS.get(spec.system)
                 measurement = f"{workload.name} {workload.measurement}, {spec.system} {version or client[:12]}"
@@ -203,3 +210,76 @@ def _in_order(series: Iterable[SeriesSpec], seed: int) -> list[SeriesSpec]:
 
 def _digest(content: dict[str, str]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+# Programs that the series use: exactly those that the rule `provision` fetches
+
+
+def servers(spec: SeriesSpec) -> list[type[Service]]:
+    """Return the kinds of server that are started here for the series."""
+    workload = studies()[spec.study].workload
+    return started_here((*workload.services, *variant_of(spec).needs), spec.services)
+
+
+def tools(spec: SeriesSpec) -> tuple[str, ...]:
+    """Return the locks in envs/tools that the series' workload, system and servers need."""
+    asked = studies()[spec.study].workload.tools_for(variant_of(spec).system)
+    return tuple(dict.fromkeys((*asked, *tools_of(servers(spec)))))
+
+
+def programs(plan: Plan) -> tuple[str, ...]:
+    """Return the folders of envs/jars that any series of the plan uses, sorted by name."""
+    return locks_of(kind for spec in plan.series for kind in servers(spec))
+
+
+def provided(plan: Plan) -> list[str]:
+    """Return the file that marks the plan's programs as provisioned, named after them, from the workspace's root.
+
+    A plan with other programs has another file, which does not exist yet. Empty if all servers are external.
+    """
+    names = programs(plan)
+    return [f".tidemark/programs/{'+'.join(names)}.json"] if names else []
+
+
+# Rounds: all series are measured once before any is measured again, and results are made after each round, so that
+# first results do not wait for the last
+
+
+def rounds(plan: Plan) -> int:
+    """Return the maximum number of repeats among the series of a plan."""
+    return max((spec.repeat for spec in plan.series), default=1)
+
+
+def due(series: Iterable[SeriesSpec], workspace: Workspace) -> list[SeriesSpec]:
+    """Return those of `series` that have no outcome yet, neither success nor failure."""
+    return [spec for spec in series if not outcome_path(workspace, spec).exists()]
+
+
+def to_make(plan: Plan, workspace: Workspace) -> tuple[Round, ...]:
+    """Return the rounds after which to make results, before those of the complete plan, which are always made.
+
+    There is one before each due repeat but the first, when everything before it is measured: earlier results would be
+    older than necessary, and if nothing is due before a repeat, there is nothing new for results. Results that were
+    complete except for a series to be measured again are therefore not replaced by those of a round.
+    """
+    repeats = sorted({spec.repeat for spec in due(plan.series, workspace)})
+    return tuple(Round(later - 1, rounds(plan)) for later in repeats[1:])
+
+
+def asked_for(plan: Plan) -> Round | None:
+    """Return the round set in the environment, None for the complete plan; raise ConfigError if it is invalid."""
+    text, last = os.environ.get(ROUND), rounds(plan)
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= last:
+        raise ConfigError(
+            f"the environment's {ROUND}: found '{text}'; allowed: a whole number from 1 to {last}; without it, "
+            "results are made of everything"
+        )
+    return Round(int(text), last) if int(text) < last else None
+
+
+def likely_seconds(series: Iterable[SeriesSpec]) -> float:
+    """Return the expected seconds of all of `series`, one after another; one that cannot run takes none."""
+    windows = ((each, studies()[each.study].workload.likely_seconds(each)) for each in series)
+    return sum(SERIES_SECONDS + each.runs * (seconds + RUN_SECONDS) for each, seconds in windows if seconds)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidemark.config import load
 from tidemark.errors import ConfigError, Incomparable
 from tidemark.pipeline.build import Part, all_findings, books, parts, tables
+from tidemark.pipeline.plan import likely_seconds, make_plan
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.judge import judge_all, unjudged
+from tidemark.results.reference.artifact import Effort, artifact
 from tidemark.results.reference.content import About, Figure, Reference, of_ledger, read_references, write_reference
 from tidemark.results.reference.findings import page, shown
 from tidemark.results.reference.front import front, overview
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
     from tidemark.runs.runset import RunSet
 
 ARTIFACT, FINDINGS, README, STUDIES = "ARTIFACT.md", "FINDINGS.md", "README.md", "STUDIES.md"
+RESULTS_SECONDS = 45.0  # for tables, figures, report and paper, once all is measured
+SHOWN = ("smoke", "quick")  # the protocols that every study has
 FIRST = "streams"  # the study whose figure and matrix README shows
 
 
@@ -99,12 +105,25 @@ def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
 
 def build_artifact(configuration: Path, kept: Path) -> str:
     """Return the text of ARTIFACT.md, from the plans, all claims and the reference results in `kept`, if any."""
-    from tidemark.pipeline.duration_estimate import efforts, seconds_of
-    from tidemark.results.reference.artifact import artifact
-
     rows = [unjudged(claim, book, "") for book in books() for claim in load_claims(book)]
     commands = {command: seconds_of(configuration, command) for command in {row.retest.command for row in rows}}
     return artifact(efforts(configuration), rows, commands, read_references(kept))
+
+
+def seconds_of(configuration: Path, command: str) -> float:
+    """Return the expected seconds of './tidemark all --config KEY=VALUE...' once all is set up, by its plan."""
+    series = make_plan(load(configuration, [word for word in shlex.split(command) if "=" in word])).series
+    return likely_seconds(series) + RESULTS_SECONDS
+
+
+def efforts(configuration: Path) -> list[Effort]:
+    """Return the effort of each study under the protocols that all studies have, with `configuration`'s settings."""
+    made = []
+    for name, study in registry().items():
+        for protocol in SHOWN:
+            series = make_plan(load(configuration, [f"studies=[{name}]", f"protocol={protocol}"])).series
+            made.append(Effort(name, study.title, protocol, len(series), likely_seconds(series) + RESULTS_SECONDS))
+    return made
 
 
 def build_agreement(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:

@@ -21,8 +21,7 @@ from tidemark.machine import reboot
 from tidemark.machine.processes import have_files
 from tidemark.paths import REPOSITORY, Workspace, private_directory, try_to_write
 from tidemark.pipeline.failure import LOCKED, PIPELINE, TARGETS, Failure, forget, noted
-from tidemark.pipeline.plan import Plan, make_plan
-from tidemark.pipeline.rounds import ROUND, asked_for, due, to_make
+from tidemark.pipeline.plan import ROUND, Plan, asked_for, due, make_plan, to_make
 from tidemark.process_lifetime import run_guarded, say
 from tidemark.results.report.answer_file import read_answer
 from tidemark.runs.outcome import Outcome, outcome_path
