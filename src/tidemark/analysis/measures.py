@@ -21,7 +21,16 @@ import numpy as np
 from tidemark.analysis import resampled
 from tidemark.analysis.aggregation import BetweenRunVariance, deltas, mean, pooled_mean
 from tidemark.analysis.blocks import BlockSample
-from tidemark.analysis.metrics import InterquartileRange, Metric, MetricSet, NotAvailable, PerSecond, Quantile, Share
+from tidemark.analysis.metrics import (
+    InterquartileRange,
+    Metric,
+    MetricSet,
+    NotAvailable,
+    PerSecond,
+    Quantile,
+    Share,
+    checked_ratio,
+)
 from tidemark.analysis.statistics import BootstrapEstimate, generator
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Repeat, RunSet, Series
@@ -145,10 +154,7 @@ class Measures:
     def cold_effect(self, quantity: Metric, series: Series) -> BootstrapEstimate:
         """Return cold over hot: 1 means no effect. The cold run of a repeat is compared with its own hot runs."""
         if not self._is_repeated(series):
-            cold, hot = self.cold(quantity, series), self.hot(quantity, series)
-            if not (cold.log and hot.log):
-                raise NotAvailable("a quantity that may be zero has no ratio")
-            return cold.ratio(hot)
+            return checked_ratio(self.cold(quantity, series), self.hot(quantity, series))
         units = self._cold_ratios(quantity, series)
         between_runs = self._pooled(f"cold effect {quantity.name}", partial(self._cold_ratios, quantity), series)
         return pooled_mean(units, generator(quantity.name, series.id, "cold effect"), between_runs)
@@ -186,19 +192,14 @@ class Measures:
             if repeat.cold_run is not None and repeat.hot_runs:
                 cold = self.of_run(quantity, repeat.cold_run)
                 hot = mean(self._known(quantity, repeat.hot_runs), generator(quantity.name, repeat.id))
-                if not (cold.log and hot.log):
-                    raise NotAvailable("a quantity that may be zero has no ratio")
-                found.append(cold.ratio(hot))
+                found.append(checked_ratio(cold, hot))
         if not found:
             raise NotAvailable(series.missing(1 if series.cold_runs else 0))
         return found
 
     def ratio(self, quantity: Metric, a: Series | None, b: Series | None) -> BootstrapEstimate:
         """Return `quantity` of `a` over that of `b`, hot runs: the ratio of medians, of throughputs, ..."""
-        first, second = self.hot(quantity, a), self.hot(quantity, b)
-        if not (first.log and second.log):
-            raise NotAvailable("a quantity that may be zero has no ratio")
-        return first.ratio(second)
+        return checked_ratio(self.hot(quantity, a), self.hot(quantity, b))
 
     def difference(self, quantity: Metric, a: Series | None, b: Series | None) -> BootstrapEstimate:
         """Return `quantity` of `a` minus that of `b`, hot runs, in its unit."""

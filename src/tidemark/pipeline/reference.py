@@ -7,24 +7,33 @@ import shlex
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tidemark.config import load
 from tidemark.errors import ConfigError, Incomparable
 from tidemark.pipeline.build import Part, all_findings, books, parts, tables
 from tidemark.pipeline.plan import likely_seconds, make_plan
+from tidemark.results.archive.compare import Side, compare
+from tidemark.results.archive.pack import digest, write_archive
+from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.judge import judge_all, unjudged
+from tidemark.results.reference.agreement import agreement
 from tidemark.results.reference.artifact import Effort, artifact
-from tidemark.results.reference.content import About, Figure, Reference, of_ledger, read_references, write_reference
+from tidemark.results.reference.content import (
+    About,
+    Figure,
+    Reference,
+    folders,
+    of_ledger,
+    read_references,
+    write_reference,
+)
 from tidemark.results.reference.findings import page, shown
 from tidemark.results.reference.front import front, overview
 from tidemark.results.report.summary_table import usual_columns
 from tidemark.results.tables.table import Table, write_tables
+from tidemark.runs.runset import RunSet
 from tidemark.studies.registry import registry
-
-if TYPE_CHECKING:
-    from tidemark.runs.runset import RunSet
 
 ARTIFACT, FINDINGS, README, STUDIES = "ARTIFACT.md", "FINDINGS.md", "README.md", "STUDIES.md"
 RESULTS_SECONDS = 45.0  # for tables, figures, report and paper, once all is measured
@@ -37,9 +46,6 @@ def build_reference(archive: Path, target: Path) -> list[Path]:
 
     A results folder is packed first, as an archive names no folder of the machine.
     """
-    from tidemark.results.archive.pack import digest, write_archive
-    from tidemark.results.archive.unpack import opened
-
     if archive.is_dir():
         with tempfile.TemporaryDirectory() as place:
             return build_reference(write_archive(archive, Path(place, "packed.zip")), target)
@@ -131,10 +137,6 @@ def build_agreement(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:
 
     Each is a folder of reference results, a results folder or an archive.
     """
-    from tidemark.results.archive.unpack import opened
-    from tidemark.results.reference.agreement import agreement
-    from tidemark.results.reference.content import folders
-
     sides = []
     for place in (a, b):
         if folders(place):
@@ -153,14 +155,10 @@ def build_comparison(a: Path, b: Path, target: Path) -> tuple[list[Table], list[
     Returns the tables, the paths written, and the reasons for studies left out; raises Incomparable if all
     are. If one of the sets is a folder of reference results, they are compared claim by claim.
     """
-    from tidemark.results.reference.content import folders
-
     if folders(a) or folders(b):
         table, written = build_agreement(a, b, target)
         return [table], written, []
-    from tidemark.results.archive.compare import Side, compare
-    from tidemark.results.archive.compare_plot import write_comparison
-    from tidemark.results.archive.unpack import opened
+    from tidemark.results.archive.compare_plot import write_comparison  # imports Matplotlib, as figures do
 
     made, written, left_out = [], [], []
     with opened(a) as first, opened(b) as second:

@@ -206,10 +206,6 @@ class Manifest:
     config: Pairs[Any] = field(hash=False)  # configuration of its series: its spec.json
 
     @property
-    def version(self) -> int:
-        return self.schema_version
-
-    @property
     def harness(self) -> Harness | None:
         return self.tidemark
 
@@ -220,10 +216,6 @@ class Manifest:
     @property
     def repeat(self) -> int:
         return self.series.repeat
-
-    @property
-    def read_ahead(self) -> int | None:
-        return self.series.read_ahead
 
     @property
     def producer_mode(self) -> str:

@@ -42,10 +42,6 @@ class Kept:
         return self.said.run
 
     @property
-    def attempt(self) -> int:
-        return self.said.attempt
-
-    @property
     def reasons(self) -> tuple[str, ...]:
         return self.said.reasons
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import Metric, MetricSet, NotAvailable
+from tidemark.analysis.metrics import Metric, MetricSet, checked_ratio
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate, generator
 from tidemark.errors import Incomparable
 from tidemark.results.tables.table import IDENTITY, Column, Table
@@ -129,9 +129,7 @@ def _modes(a: Side, b: Side) -> Iterator[str]:
 
 def _oracles(a: Side, b: Side) -> Iterator[str]:
     for side in (a, b):
-        wrong = [
-            run.label for run in side.run_set.runs if run.manifest.oracle.applicable and not run.manifest.oracle.verdict
-        ]
+        wrong = [run.label for run in side.run_set.runs if run.manifest.oracle.is_wrong]
         if wrong:
             yield f"the oracle found that {wrong[0]} of {side.name} does not hold what was acknowledged"
     second = b.series()
@@ -164,27 +162,13 @@ def _column(quantities: MetricSet, quantity: Metric) -> Column:
 
 def _compared(quantity: Metric, a: Side, one: Series, b: Side, other: Series) -> Estimate | MissingCell:
     """Return the ratio of B to A; for signed quantities the difference, as a share of their scale if declared."""
-    if quantity.signed:
-        return _difference(a.measures.quantities.relative(quantity), a, one, b, other)
-    return _ratio(quantity, a, one, b, other)
+    shown = a.measures.quantities.relative(quantity) if quantity.signed else quantity
 
-
-def _ratio(quantity: Metric, a: Side, one: Series, b: Side, other: Series) -> Estimate | MissingCell:
     def compute() -> BootstrapEstimate:
-        below, above = a.measures.hot(quantity, one), b.measures.hot(quantity, other)
-        if not (below.log and above.log):
-            raise NotAvailable("a quantity that may be zero has no ratio")
-        return _apart(above, quantity, other).ratio(below)
+        below, above = a.measures.hot(shown, one), _apart(b.measures.hot(shown, other), shown, other)
+        return shown.as_shown(above.difference(below)) if quantity.signed else checked_ratio(above, below)
 
-    return attempt("", compute)
-
-
-def _difference(quantity: Metric, a: Side, one: Series, b: Side, other: Series) -> Estimate | MissingCell:
-    def compute() -> BootstrapEstimate:
-        below, above = a.measures.hot(quantity, one), b.measures.hot(quantity, other)
-        return quantity.as_shown(_apart(above, quantity, other).difference(below))
-
-    return attempt(quantity.shown_unit, compute)
+    return attempt(shown.shown_unit if quantity.signed else "", compute)
 
 
 def _apart(replicates: BootstrapEstimate, quantity: Metric, series: Series) -> BootstrapEstimate:

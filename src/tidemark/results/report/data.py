@@ -18,7 +18,7 @@ from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.figures import style
 from tidemark.results.report.answer import answers
 from tidemark.results.report.first import read_first
-from tidemark.results.report.summary_table import Subject, asking, comparisons, question_data
+from tidemark.results.report.summary_table import Subject, asking, comparisons, question_data, short, shortened
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.names import STAGES
 from tidemark.runs.proofs import ColdProof
@@ -145,19 +145,12 @@ def _estimate(compute: Callable[[], BootstrapEstimate]) -> list[float | None] | 
         found = compute().estimate("")
     except NotAvailable:
         return None
-    if not math.isfinite(found.value):
-        return None
-    return [_short(found.value), _short(found.low), _short(found.high)]
-
-
-def _short(value: float | None) -> float | None:
-    """Round to five significant digits, enough for a screen."""
-    return None if value is None else float(f"{value:.5g}")
+    return shortened(found) if math.isfinite(found.value) else None
 
 
 def _points(x: NDArray[np.float64], y: NDArray[np.float64], most: int) -> list[list[float | None]]:
     finite = np.isfinite(y)
-    return [[_short(a), _short(b)] for a, b in zip(*thinned(x[finite], y[finite], most), strict=True)]
+    return [[short(a), short(b)] for a, b in zip(*thinned(x[finite], y[finite], most), strict=True)]
 
 
 def _run(measures: Measures, run: Run, repeat: int | None, most: int) -> dict[str, Any]:
@@ -183,7 +176,7 @@ def _run(measures: Measures, run: Run, repeat: int | None, most: int) -> dict[st
         "read": _points(starts, run.column("poll_ns") / 1e6, most // 3) if run.has("poll_ns") else [],
         "cpu": _points(seconds.second, seconds.cpu_percent, most),
         "disk": [] if disk is None else _points(seconds.second, disk / 1e6, most),
-        "tail": [[_short(float(time)), share] for time, share in tail],
+        "tail": [[short(float(time)), share] for time, share in tail],
         "budget": {part: dict(run.manifest.time_budget_ns).get(part, 0) for part in STAGES},
         "facts": facts(run),
         "manifest": _manifest(run),
