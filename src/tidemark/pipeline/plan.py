@@ -20,7 +20,6 @@ from tidemark.paths import Workspace, write_if_changed
 from tidemark.pipeline.inputs import refuse_absent
 from tidemark.runs.circumstances import Harness
 from tidemark.runs.coding.serde import pairs
-from tidemark.runs.names import MAIN
 from tidemark.runs.outcome import outcome_path
 from tidemark.runs.plan import PlanFile, PlannedMachine, PlannedSeries, Round
 from tidemark.runs.spec import FORMAT, SeriesSpec
@@ -145,32 +144,17 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
         for stack in config.stacks:
             base = SeriesSpec(
                 study=study.name,
-                sweep=MAIN,
                 workload=workload.name,
-                name="",
-                title="",
-                system="",
-                options=(),
-                mode="",
-                settings=(),
-                cpus=None,
                 cold=config.cold,
                 keep_tables=config.keep_tables,
                 protocol=config.protocol,
-                window_seconds=0.0,
-                runs=0,
-                repeat=1,
                 stack=stack,
-                lock_sha256="",
-                measurement="",
                 harness=harness,
-                client="",
                 machine=machine,
                 dataset_directory=f"data/prepared/{key}" if workload.takes_trips else "",
                 disturbance=config.disturbance,
                 services=config.services,
                 seed=config.seed,
-                position=0,
             )
             for spec in _repeated(study.plan(config, base), config.repeats):
                 asked = workload.tools_for(variant_of(spec).system)
