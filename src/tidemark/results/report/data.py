@@ -87,7 +87,10 @@ def report_data(
             {"name": name, "title": series.title, "colour": colours[name], "harness": series.is_null_baseline}
             for name, series in systems.items()
         ],
-        "quantities": [_quantity(quantity) for quantity in headline.values()],
+        "quantities": [
+            {"key": each.key, "title": each.title, "unit": each.shown_unit, "signed": each.signed}
+            for each in headline.values()
+        ],
         "of_runs": list(of_runs),
         "leading": studies[0].quantities.leading.noun,
         "parts": {part: style.PARTS[part] for part in STAGES},
@@ -109,11 +112,6 @@ def _headline(measures: Measures) -> list[Metric]:
 def _of_runs(measures: Measures) -> list[Metric]:
     """Return the quantities shown per run: the first higher-is-better headline quantity, such as events/s."""
     return [quantity for quantity in measures.quantities.headline if quantity.better == HIGHER][:1]
-
-
-def _quantity(quantity: Metric) -> dict[str, Any]:
-    about = {"key": quantity.key, "title": quantity.title, "unit": quantity.shown_unit}
-    return about | {"signed": quantity.signed}
 
 
 def _shown(measures: Measures, quantity: Metric, series: Series) -> BootstrapEstimate:
