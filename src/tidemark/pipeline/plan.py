@@ -42,13 +42,9 @@ SERIES_SECONDS, RUN_SECONDS = 8.0, 5.0  # overhead of a series and of a run, in 
 class Plan:
     series: tuple[SeriesSpec, ...]
     config: Config
-    dataset_key: str
+    dataset_directory: str  # from the workspace's root
     machine: str  # identity of the machine for which it is made
     notes: tuple[str, ...] = ()  # requested settings that the machine cannot provide
-
-    @property
-    def dataset_directory(self) -> str:
-        return f"data/prepared/{self.dataset_key}"
 
     def until(self, made: Round | None) -> tuple[SeriesSpec, ...]:
         """Return the series that are measured once the round `made` is complete; all of them if it is None."""
@@ -133,7 +129,7 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
     `root` is the workspace's folder, whose disk is part of the machine's identity; by default the current one.
     """
     refuse_absent(config)
-    key = dataset_key(config)
+    trips = f"data/prepared/{dataset_key(config)}"
     machine = inventory.identity(root or Path.cwd())
     known = registry()
     made: list[SeriesSpec] = []
@@ -152,7 +148,7 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
                 stack=stack,
                 harness=harness,
                 machine=machine,
-                dataset_directory=f"data/prepared/{key}" if workload.takes_trips else "",
+                dataset_directory=trips if workload.takes_trips else "",
                 disturbance=config.disturbance,
                 services=config.services,
                 seed=config.seed,
@@ -167,7 +163,7 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
     # A sweep's value may equal the configuration's: such a series is measured once, as that of the configuration.
     ordered = _in_order({spec.id: spec for spec in reversed(made)}.values(), config.seed)
     placed = tuple(replace(spec, position=place) for place, spec in enumerate(ordered))
-    return Plan(placed, config, key, machine, tuple(dict.fromkeys(notes)))
+    return Plan(placed, config, trips, machine, tuple(dict.fromkeys(notes)))
 
 
 def _repeated(series: Iterable[SeriesSpec], repeats: int | None) -> list[SeriesSpec]:

@@ -171,7 +171,10 @@ class Runner:
         environment = self._environment | ({} if after is None else {ROUND: str(after.number)})
         # Targets precede the options, some of which take all words that follow them.
         command = [sys.executable, "-m", "tidemark.pipeline.launch", *targets, *self._options]
-        status = self._wait(command, environment)
+        status = run_guarded(command, cwd=self.workspace.root, env=environment)
+        if status is None:
+            say("tidemark: interrupted; finished runs are kept, the next 'all' goes on from there.")
+            return INTERRUPTED
         if status in (0, INTERRUPTED):
             return status
         if status < 0:
@@ -184,13 +187,6 @@ class Runner:
         if self.failure.step == TARGETS:
             raise ConfigError(self.failure.reason)
         return self.failure.exit_code
-
-    def _wait(self, command: list[str], environment: dict[str, str]) -> int:
-        status = run_guarded(command, cwd=self.workspace.root, env=environment)
-        if status is not None:
-            return status
-        say("tidemark: interrupted; finished runs are kept, the next 'all' goes on from there.")
-        return INTERRUPTED
 
 
 def run_all(workspace: Workspace, config_file: Path, overrides: list[str], arguments: list[str]) -> int:

@@ -210,14 +210,6 @@ class Manifest:
         return self.tidemark
 
     @property
-    def series_id(self) -> str:
-        return self.series.id
-
-    @property
-    def repeat(self) -> int:
-        return self.series.repeat
-
-    @property
     def producer_mode(self) -> str:
         return self.producer.mode if self.producer else "none"
 

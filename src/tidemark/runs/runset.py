@@ -33,17 +33,10 @@ ORDER = (
 class Kept:
     """Disturbed run with its files; it is excluded from all results."""
 
-    said: Disturbed
+    number: int
+    reasons: tuple[str, ...]
     directory: Path
     run: Run | None  # None if its files no longer exist
-
-    @property
-    def number(self) -> int:
-        return self.said.run
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        return self.said.reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,4 +326,5 @@ def _repeat(results: Path, item: PlannedSeries) -> Repeat:
 def _kept(directory: Path, identity: str, said: Disturbed) -> Kept:
     folder = directory / PurePosixPath(said.directory)
     here = (folder / "run.json").is_file() and folder.resolve().is_relative_to(directory.resolve())
-    return Kept(said, folder, read_run(directory, identity, said.run, folder) if here else None)
+    run = read_run(directory, identity, said.run, folder) if here else None
+    return Kept(said.run, said.reasons, folder, run)

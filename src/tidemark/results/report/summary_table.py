@@ -75,10 +75,6 @@ class SummaryMetric:
     extreme: str = "best"  # or "worst"
     none: str = "None was seen"  # answer to a signed question if no system is above zero
 
-    def ask(self, asked: SystemRuns) -> BootstrapEstimate:
-        """Return the answer in `unit`; raise NotAvailable if there is none."""
-        return self.of(asked, self.mode)
-
     def noted(self, asked: SystemRuns) -> str:
         """Return the remark on the answer; empty if there is none."""
         try:
@@ -194,7 +190,7 @@ def _row(asked: SystemRuns, questions: Sequence[SummaryMetric]) -> Row:
 
 def _answer(question: SummaryMetric, asked: SystemRuns) -> BootstrapEstimate | NotAvailable:
     try:
-        found = question.ask(asked)
+        found = question.of(asked, question.mode)
     except NotAvailable as absent:
         return absent
     return found if math.isfinite(found.value) else NotAvailable("cannot be computed from so few operations")
