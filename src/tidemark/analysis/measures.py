@@ -12,7 +12,7 @@ hot runs are never pooled: `cold_effect` compares them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -191,8 +191,7 @@ class Measures:
         for repeat in series.repeats:
             if repeat.cold_run is not None and repeat.hot_runs:
                 cold = self.of_run(quantity, repeat.cold_run)
-                hot = mean(self._known(quantity, repeat.hot_runs), generator(quantity.name, repeat.id))
-                found.append(checked_ratio(cold, hot))
+                found.append(checked_ratio(cold, self._hot_mean(quantity, repeat)))
         if not found:
             raise NotAvailable(series.missing(1 if series.cold_runs else 0))
         return found
@@ -233,26 +232,13 @@ class Measures:
             raise NotAvailable(series.missing(1))
         if not self._is_repeated(series):
             return self._known(quantity, series.hot_runs)
-        units, reason = [], ""
-        for repeat in (each for each in series.repeats if each.hot_runs):
-            try:
-                units.append(mean(self._known(quantity, repeat.hot_runs), generator(quantity.name, repeat.id)))
-            except NotAvailable as absent:
-                reason = str(absent)
-        if not units:
-            raise NotAvailable(reason)
-        return units
+        return _available(partial(self._hot_mean, quantity, repeat) for repeat in series.repeats if repeat.hot_runs)
+
+    def _hot_mean(self, quantity: Metric, repeat: Repeat) -> BootstrapEstimate:
+        return mean(self._known(quantity, repeat.hot_runs), generator(quantity.name, repeat.id))
 
     def _known(self, quantity: Metric, runs: Sequence[Run]) -> list[BootstrapEstimate]:
-        found, reason = [], ""
-        for run in runs:
-            try:
-                found.append(self.of_run(quantity, run))
-            except NotAvailable as absent:
-                reason = str(absent)
-        if not found:
-            raise NotAvailable(reason)
-        return found
+        return _available(partial(self.of_run, quantity, run) for run in runs)
 
     def _effects_for(
         self, quantity: Metric, series: Series, units: Sequence[BootstrapEstimate]
@@ -285,6 +271,19 @@ class Measures:
                     groups.append(units_of(peer))
             self._effects[key] = BetweenRunVariance.pooled([g for g in groups if all(unit.log is log for unit in g)])
         return self._effects[key]
+
+
+def _available(computations: Iterable[Callable[[], BootstrapEstimate]]) -> list[BootstrapEstimate]:
+    """Return those that are available; raise NotAvailable, with the reason of the last, if none is."""
+    found, reason = [], ""
+    for compute in computations:
+        try:
+            found.append(compute())
+        except NotAvailable as absent:
+            reason = str(absent)
+    if not found:
+        raise NotAvailable(reason)
+    return found
 
 
 def _one(series: Series, number: int) -> Run:

@@ -228,6 +228,10 @@ class RunSet:
         ]
         return tuple(sorted(found, key=_place))
 
+    def runs_with(self, stack: str) -> tuple[Run, ...]:
+        """Return the runs of all series under one stack."""
+        return tuple(run for series in self.series if series.stack == stack for run in series.runs)
+
     def find(self, system: str, mode: str) -> Series | None:
         """Return the main series of a system in a mode; None if there is none."""
         return next((series for series in self.select(mode=mode) if series.system == system), None)

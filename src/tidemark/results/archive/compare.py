@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison
@@ -50,13 +50,18 @@ class Comparison:
     synthetic: bool
 
 
+def _pairs(a: Side, b: Side) -> tuple[tuple[Series, Series], ...]:
+    """Return the series of which both sides have runs."""
+    first, second = a.series(), b.series()
+    return tuple((first[key], second[key]) for key in first if key in second and first[key].runs and second[key].runs)
+
+
 def compare(a: Side, b: Side) -> Comparison:
     """Compare B with A; raise Incomparable, with all reasons, if more than machine, versions or config differ."""
     reasons = list(dict.fromkeys(reason for check in CHECKS for reason in check(a, b)))
     if reasons:
         raise Incomparable(f"{a.name} and {b.name} cannot be compared: {'; '.join(reasons)}")
-    first, second = a.series(), b.series()
-    pairs = tuple((first[key], second[key]) for key in first if key in second and first[key].runs and second[key].runs)
+    pairs = _pairs(a, b)
     rows: list[list[Cell]] = []
     quantities = a.measures.quantities
     leading = quantities.leading
@@ -132,18 +137,14 @@ def _oracles(a: Side, b: Side) -> Iterator[str]:
         wrong = [run.label for run in side.run_set.runs if run.manifest.oracle.is_wrong]
         if wrong:
             yield f"the oracle found that {wrong[0]} of {side.name} does not hold what was acknowledged"
-    second = b.series()
-    for key, series in a.series().items():
-        other = second.get(key)
-        if other is not None and series.runs and other.runs:
-            ours, theirs = (each.runs[0].manifest.oracle for each in (series, other))
-            if ours.applicable != theirs.applicable:
-                yield f"the oracle of {series.title} differs ({ours.reader} against {theirs.reader})"
+    for pair in _pairs(a, b):
+        ours, theirs = (each.runs[0].manifest.oracle for each in pair)
+        if ours.applicable != theirs.applicable:
+            yield f"the oracle of {pair[0].title} differs ({ours.reader} against {theirs.reader})"
 
 
 def _shared(a: Side, b: Side) -> Iterator[str]:
-    second = b.series()
-    if not any(series.runs and key in second and second[key].runs for key, series in a.series().items()):
+    if not _pairs(a, b):
         yield "they have no measured system in common"
 
 
@@ -197,14 +198,12 @@ def _measured_by(a: Side, b: Side) -> Iterator[str]:
             yield f"In {letter}: {sentence}"
 
 
-def _readers(first: Mapping[Key, Series], second: Mapping[Key, Series]) -> Iterator[str]:
+def _readers(pairs: Sequence[tuple[Series, Series]]) -> Iterator[str]:
     """Yield notes on tables that were read back by different libraries; their contents were checked nevertheless."""
-    for key, series in first.items():
-        other = second.get(key)
-        if other is not None and series.runs and other.runs:
-            ours, theirs = (each.runs[0].manifest.oracle.reader for each in (series, other))
-            if ours != theirs:
-                yield f"The oracle of {series.title}, {series.mode_title}, read by {ours} in A and by {theirs} in B."
+    for series, other in pairs:
+        ours, theirs = (each.runs[0].manifest.oracle.reader for each in (series, other))
+        if ours != theirs:
+            yield f"The oracle of {series.title}, {series.mode_title}, read by {ours} in A and by {theirs} in B."
 
 
 def _notes(a: Side, b: Side, leading: Metric) -> Iterator[str]:
@@ -225,7 +224,7 @@ def _notes(a: Side, b: Side, leading: Metric) -> Iterator[str]:
     ]
     yield f"Versions that differ: {', '.join(changed)}." if changed else "Both ran the same versions."
     first, second = a.series(), b.series()
-    yield from _readers(first, second)
+    yield from _readers(_pairs(a, b))
     alone = [f"{series.title}, {series.mode_title}" for key, series in first.items() if key not in second]
     alone += [f"{series.title}, {series.mode_title}" for key, series in second.items() if key not in first]
     if alone:

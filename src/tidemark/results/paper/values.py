@@ -185,9 +185,8 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
         "claims": f"{sum(counts.values()):,}",
     }
     made |= {f"claims-{verdict.replace(' ', '-')}": f"{count:,}" for verdict, count in counts.items()}
-    for series in run_set.series:
-        if series.stack == run_set.stack:
-            made |= {f"version-{name}": version for run in series.runs for name, version in run.manifest.versions}
+    for run in run_set.runs_with(run_set.stack):
+        made |= {f"version-{name}": version for name, version in run.manifest.versions}
     return made
 
 

@@ -79,13 +79,7 @@ def plain(name: str) -> str:
 
 def read_locks(run_set: RunSet, stack: str) -> Lock:
     """Return the locks of `stack` with the digests recorded by the runs, from the archive or the repository."""
-    digests = {
-        name: digest
-        for series in run_set.series
-        if series.stack == stack
-        for run in series.runs
-        for name, digest in run.manifest.lock_digests
-    }
+    digests = dict(pair for run in run_set.runs_with(stack) for pair in run.manifest.lock_digests)
     wheels: dict[str, str] | None = None
     jars: dict[str, str] | None = None
     needs_probe = False  # the stack's own lock, without which a tool's could be taken for it
@@ -120,7 +114,7 @@ def _software(builder: TableBuilder) -> Table:
     first = {name for each in theirs for name in each}
     for stack in run_set.stacks:
         lock = read_locks(run_set, stack)
-        runs = [run for series in run_set.series if series.stack == stack for run in series.runs]
+        runs = run_set.runs_with(stack)
         asked: dict[str, dict[str, str]] = {}
         names: dict[str, str] = {}
         rows += [[*row, *[None] * len(publications)] for row in _tidemark(stack, runs)]
