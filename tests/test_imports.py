@@ -14,7 +14,8 @@ from tidemark.pipeline import runner
 from tidemark.config import load
 from tidemark.pipeline.plan import make_plan
 from tidemark.measure import series
-from tidemark.runs import machine_samples, manifest, outcome, plan, spec
+from tidemark.machine import sampler
+from tidemark.runs import manifest, outcome, plan, spec
 from tidemark.runs.coding import write
 from tidemark.studies.registry import registry as studies
 from tidemark.systems.registry import registry

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import BinaryIO
 
 REPOSITORY = Path(__file__).parents[2]  # holds envs/, paper/, workflow/, src/ and the Snakefile
 
@@ -91,11 +92,17 @@ def exclusive(path: Path) -> Iterator[None]:
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Replace `path` atomically: a reader, or a crash at any moment, finds the complete old or new file."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Yield a binary file that replaces `path` once it is written and synced; on an error it is removed."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    data = content.encode() if isinstance(content, str) else content
     try:
         with beside.open("wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)

@@ -62,7 +62,7 @@ def test_unusable_trips_are_refused(words: tuple[str, ...], month: Path, tmp_pat
 def test_process_alive_while_series_are_made_cold_does_not_load_pyarrow(month: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tidemark.config import load; "
-        "from tidemark.pipeline.inputs import refuse_unusable; "
+        "from tidemark.pipeline.plan import refuse_unusable; "
         f"refuse_unusable(load(Path({str(SHIPPED)!r}), [{f'dataset.path={month}'!r}])); print('pyarrow' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"

@@ -11,8 +11,7 @@ from types import ModuleType
 import pytest
 
 from tidemark.config import load as load_config
-from tidemark.pipeline.plan import make_plan
-from tidemark.pipeline.programs import programs, tools
+from tidemark.pipeline.plan import make_plan, programs, tools
 from tidemark.software.stacks import PIPELINE, names
 from tidemark.systems.base import System
 from tidemark.systems.bulk.base import BulkTable

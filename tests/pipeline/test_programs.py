@@ -10,8 +10,7 @@ import pytest
 
 from tidemark.config import load
 from tidemark.paths import REPOSITORY
-from tidemark.pipeline.plan import Plan, make_plan
-from tidemark.pipeline.programs import programs, provided
+from tidemark.pipeline.plan import Plan, make_plan, programs, provided
 from tidemark.services import registry
 from tidemark.services.servers import in_order
 from tidemark.software import stacks

@@ -15,8 +15,7 @@ from tidemark.errors import ConfigError
 from tidemark.paths import Workspace
 from tidemark.pipeline import runner as pipeline
 from tidemark.pipeline.failure import LOCKED, Failure
-from tidemark.pipeline.plan import Plan, make_plan
-from tidemark.pipeline.rounds import ROUND, asked_for, due, rounds, to_make
+from tidemark.pipeline.plan import ROUND, Plan, asked_for, due, make_plan, rounds, to_make
 from tidemark.results.report.answer_file import write_answer
 from tidemark.runs.outcome import Outcome, outcome_path
 from tidemark.runs.plan import PlanFile, Round

@@ -11,9 +11,8 @@ from tests.runs.runset import DELTA, DUCKLAKE, INLINED, write_run_set
 
 from tidemark.config import load
 from tidemark.pipeline.build import all_claims, books
-from tidemark.pipeline.duration_estimate import efforts
 from tidemark.pipeline.plan import make_plan
-from tidemark.pipeline.reference import build_artifact, build_reference
+from tidemark.pipeline.reference import build_artifact, build_reference, efforts
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.judge import unjudged
 from tidemark.results.reference.artifact import FOLDERS, NOT_KEPT

@@ -28,8 +28,8 @@ from tests.runs.runset import (
 
 from tidemark.pipeline.build import build_claims, build_figures, build_paper, build_tables
 from tidemark.results.figures import style
-from tidemark.results.paper.compile import PAPER
 from tidemark.results.paper.paper_tables import LINE, blocks
+from tidemark.results.paper.values import PAPER
 
 WRITES = replace(DELTA, status="complete", reason=None, exit_code=0, factors=(1.0, 1.0, 1.0))
 SINGLE = (DUCKLAKE, INLINED, PYICEBERG, ICEBERG_DUCKDB, WRITES, DELTA_DUCKDB, NULL)

@@ -18,7 +18,7 @@ from tidemark.analysis.statistics import Estimate
 from tidemark.errors import AnalysisError
 from tidemark.paths import REPOSITORY
 from tidemark.pipeline.build import build_claims, build_paper, build_tables
-from tidemark.results.paper.compile import PAPER
+from tidemark.results.paper.values import PAPER
 from tidemark.runs.runset import RunSet
 from tidemark.studies.streams.metrics import QUANTITIES
 from tidemark.studies.streams.paper import streaming

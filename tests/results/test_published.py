@@ -242,7 +242,7 @@ def quoted(book: ClaimSet) -> Iterator[tuple[Claim, str, str]]:
     """Yield each quotation of a study's claims as (claim, study of the quoted publication, quotation)."""
     for claim in load_claims(book):
         of = "streams" if claim.published.place.startswith("thesis") else book.study
-        yield from ((claim, of, each) for each in claim.published.quotations if each not in OF_PICTURES)
+        yield from ((claim, of, each) for each in QUOTATION.findall(claim.published.text) if each not in OF_PICTURES)
 
 
 @pytest.mark.parametrize("study", TITLES)

@@ -82,11 +82,11 @@ def test_version_1_is_converted_to_version_2(tmp_path: Path) -> None:
     )
     for before, after in zip(old.runs, new.runs, strict=True):
         was, now = before.manifest, after.manifest
-        assert (was.version, now.version) == (1, 2)
+        assert (was.schema_version, now.schema_version) == (1, 2)
         assert (was.harness, was.opening, was.interference, was.first_write_ns, was.warm_up) == (None,) * 5
         assert was.disk == Disk("vda", OLD_DISK, **dict.fromkeys(NEW_OF_THE_DISK), written_by=())
         assert was.disk.why_not_charged == OLD_DISK
-        assert (was.machine.identity, was.read_ahead, was.oracle.commits) == (None, None, None)
+        assert (was.machine.identity, was.series.read_ahead, was.oracle.commits) == (None, None, None)
         assert replace(was.machine, identity=now.machine.identity) == now.machine
         assert (was.series.sweep, was.stretches, was.flush) == (now.series.sweep, 1, now.flush)
         path = tmp_path / "again.json"

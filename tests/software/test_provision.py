@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pytest
 
+from tidemark.cli.steps import provision_servers
 from tidemark.errors import ConfigError, HashMismatch, ProvisionError
 from tidemark.paths import Workspace
-from tidemark.pipeline.steps import provision_servers
 from tidemark.services.programs.provision import (
     LOCKS,
     provision,

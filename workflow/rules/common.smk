@@ -14,14 +14,13 @@ from tidemark import code
 from tidemark.errors import RebootNeeded
 from tidemark.paths import Workspace
 from tidemark.pipeline.failure import noted
-from tidemark.pipeline.programs import provided, tools
+from tidemark.pipeline.plan import asked_for, provided, tools
 from tidemark.pipeline.reboots import (
     preparation,
     this_boot,
     use_boot,
     wait_for_restart,
 )
-from tidemark.pipeline.rounds import asked_for
 from tidemark.pipeline.runner import (
     RESULT_ROOMS,
     beside_input,

@@ -118,7 +118,7 @@ def _runs(connection: duckdb.DuckDBPyConnection, runs: tuple[Run, ...]) -> None:
     )
     for run_id, run in enumerate(runs):
         m, budget = run.manifest, dict(run.manifest.time_budget_ns)
-        row = [run_id, run.label, m.series_id, m.run, m.cold, m.started_at, m.elapsed_ns, m.operations, m.events]
+        row = [run_id, run.label, m.series.id, m.run, m.cold, m.started_at, m.elapsed_ns, m.operations, m.events]
         row += [m.logical_bytes, *(budget.get(part) for part in STAGES)]
         row += [m.cold_proof.verdict, m.cold_proof.resident_share, m.cold_proof.boot_id, m.oracle.verdict]
         row += [m.flush.seconds if m.flush else None, m.merge.seconds if m.merge else None]

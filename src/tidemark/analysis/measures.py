@@ -12,7 +12,7 @@ hot runs are never pooled: `cold_effect` compares them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -21,7 +21,16 @@ import numpy as np
 from tidemark.analysis import resampled
 from tidemark.analysis.aggregation import BetweenRunVariance, deltas, mean, pooled_mean
 from tidemark.analysis.blocks import BlockSample
-from tidemark.analysis.metrics import InterquartileRange, Metric, MetricSet, NotAvailable, PerSecond, Quantile, Share
+from tidemark.analysis.metrics import (
+    InterquartileRange,
+    Metric,
+    MetricSet,
+    NotAvailable,
+    PerSecond,
+    Quantile,
+    Share,
+    checked_ratio,
+)
 from tidemark.analysis.statistics import BootstrapEstimate, generator
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Repeat, RunSet, Series
@@ -145,10 +154,7 @@ class Measures:
     def cold_effect(self, quantity: Metric, series: Series) -> BootstrapEstimate:
         """Return cold over hot: 1 means no effect. The cold run of a repeat is compared with its own hot runs."""
         if not self._is_repeated(series):
-            cold, hot = self.cold(quantity, series), self.hot(quantity, series)
-            if not (cold.log and hot.log):
-                raise NotAvailable("a quantity that may be zero has no ratio")
-            return cold.ratio(hot)
+            return checked_ratio(self.cold(quantity, series), self.hot(quantity, series))
         units = self._cold_ratios(quantity, series)
         between_runs = self._pooled(f"cold effect {quantity.name}", partial(self._cold_ratios, quantity), series)
         return pooled_mean(units, generator(quantity.name, series.id, "cold effect"), between_runs)
@@ -185,20 +191,14 @@ class Measures:
         for repeat in series.repeats:
             if repeat.cold_run is not None and repeat.hot_runs:
                 cold = self.of_run(quantity, repeat.cold_run)
-                hot = mean(self._known(quantity, repeat.hot_runs), generator(quantity.name, repeat.id))
-                if not (cold.log and hot.log):
-                    raise NotAvailable("a quantity that may be zero has no ratio")
-                found.append(cold.ratio(hot))
+                found.append(checked_ratio(cold, self._hot_mean(quantity, repeat)))
         if not found:
             raise NotAvailable(series.missing(1 if series.cold_runs else 0))
         return found
 
     def ratio(self, quantity: Metric, a: Series | None, b: Series | None) -> BootstrapEstimate:
         """Return `quantity` of `a` over that of `b`, hot runs: the ratio of medians, of throughputs, ..."""
-        first, second = self.hot(quantity, a), self.hot(quantity, b)
-        if not (first.log and second.log):
-            raise NotAvailable("a quantity that may be zero has no ratio")
-        return first.ratio(second)
+        return checked_ratio(self.hot(quantity, a), self.hot(quantity, b))
 
     def difference(self, quantity: Metric, a: Series | None, b: Series | None) -> BootstrapEstimate:
         """Return `quantity` of `a` minus that of `b`, hot runs, in its unit."""
@@ -232,26 +232,13 @@ class Measures:
             raise NotAvailable(series.missing(1))
         if not self._is_repeated(series):
             return self._known(quantity, series.hot_runs)
-        units, reason = [], ""
-        for repeat in (each for each in series.repeats if each.hot_runs):
-            try:
-                units.append(mean(self._known(quantity, repeat.hot_runs), generator(quantity.name, repeat.id)))
-            except NotAvailable as absent:
-                reason = str(absent)
-        if not units:
-            raise NotAvailable(reason)
-        return units
+        return _available(partial(self._hot_mean, quantity, repeat) for repeat in series.repeats if repeat.hot_runs)
+
+    def _hot_mean(self, quantity: Metric, repeat: Repeat) -> BootstrapEstimate:
+        return mean(self._known(quantity, repeat.hot_runs), generator(quantity.name, repeat.id))
 
     def _known(self, quantity: Metric, runs: Sequence[Run]) -> list[BootstrapEstimate]:
-        found, reason = [], ""
-        for run in runs:
-            try:
-                found.append(self.of_run(quantity, run))
-            except NotAvailable as absent:
-                reason = str(absent)
-        if not found:
-            raise NotAvailable(reason)
-        return found
+        return _available(partial(self.of_run, quantity, run) for run in runs)
 
     def _effects_for(
         self, quantity: Metric, series: Series, units: Sequence[BootstrapEstimate]
@@ -284,6 +271,19 @@ class Measures:
                     groups.append(units_of(peer))
             self._effects[key] = BetweenRunVariance.pooled([g for g in groups if all(unit.log is log for unit in g)])
         return self._effects[key]
+
+
+def _available(computations: Iterable[Callable[[], BootstrapEstimate]]) -> list[BootstrapEstimate]:
+    """Return those that are available; raise NotAvailable, with the reason of the last, if none is."""
+    found, reason = [], ""
+    for compute in computations:
+        try:
+            found.append(compute())
+        except NotAvailable as absent:
+            reason = str(absent)
+    if not found:
+        raise NotAvailable(reason)
+    return found
 
 
 def _one(series: Series, number: int) -> Run:

@@ -30,6 +30,13 @@ class NotAvailable(Exception):
     """Raised if a run or series does not have a value; the message is the reason. Tables show it as missing."""
 
 
+def checked_ratio(first: BootstrapEstimate, second: BootstrapEstimate) -> BootstrapEstimate:
+    """Return `first` over `second`; raise NotAvailable if one of them may be zero."""
+    if not (first.log and second.log):
+        raise NotAvailable("a quantity that may be zero has no ratio")
+    return first.ratio(second)
+
+
 def sum_of_groups(groups: Groups, names: Container[str]) -> NDArray[np.float64]:
     """Return the sum over the process groups in `names`, one value per second; raise NotAvailable if there is none."""
     found = [np.nan_to_num(values) for name, values in groups if name in names]

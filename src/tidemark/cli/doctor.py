@@ -38,54 +38,46 @@ def findings(workspace: Workspace) -> list[Finding]:
     methods = ", ".join(possible_methods())
     downloadable, why = can_download()
     disk = DiskCounter(workspace.root)
+    two, drops = machine.threads >= 2, may_drop_caches()
     return [
         Finding("system", f"{machine.os}, Linux {machine.kernel}", "good"),
         Finding("Python", platform.python_version(), "good"),
-        Finding(
+        _judged(
+            two,
             "processors",
             f"{machine.threads} ({machine.cpu_model})",
-            "good" if machine.threads >= 2 else "bad",
-            "" if machine.threads >= 2 else "broker, catalog and client need two at least",
+            "broker, catalog and client need two at least",
+            otherwise="bad",
         ),
         _sized("memory", machine.memory_bytes, ENOUGH_MEMORY, "the servers take some 2 GB, the rest is page cache"),
         _sized("free disk", machine.free_bytes, ENOUGH_DISK, "protocol 'thesis' takes more: some 40 GB"),
         _ports(),
-        Finding(
-            "account",
-            "root (the servers will run as `nobody`)" if machine.root else "not root",
-            "good",
-        ),
-        Finding(
-            "cold methods",
-            methods,
-            "good" if may_drop_caches() else "note",
-            "" if may_drop_caches() else "without root the page cache can only be dropped file by file",
-        ),
-        Finding(
-            "disk counter",
-            disk.device or "none",
-            "good" if disk.device else "note",
-            disk.reason or "",
-        ),
-        Finding(
+        Finding("account", "root (the servers will run as `nobody`)" if machine.root else "not root", "good"),
+        _judged(drops, "cold methods", methods, "without root the page cache can only be dropped file by file"),
+        _judged(disk.device is not None, "disk counter", disk.device or "none", disk.reason or ""),
+        _judged(
+            not machine.virtualised,
             "machine",
             machine.virtualised or "bare metal, as far as it tells",
-            "note" if machine.virtualised else "good",
-            "a shared machine is noisier than a laptop; trust ratios" if machine.virtualised else "",
+            "a shared machine is noisier than a laptop; trust ratios",
         ),
-        Finding(
+        _judged(
+            downloadable,
             "dataset",
             "can be downloaded" if downloadable else f"cannot be downloaded: {why}",
-            "good" if downloadable else "note",
-            "" if downloadable else "give dataset.path, or a synthetic replica is used, and every result states it",
+            "give dataset.path, or a synthetic replica is used, and every result states it",
         ),
         Finding("nix", shutil.which("nix") or "not on PATH", "good", "only for './tidemark --nix'"),
     ]
 
 
+def _judged(good: bool, what: str, found: str, advice: str, otherwise: str = "note") -> Finding:
+    """Return a good finding, or one with the verdict `otherwise` and the advice."""
+    return Finding(what, found, "good") if good else Finding(what, found, otherwise, advice)
+
+
 def _sized(what: str, size: int, enough: int, advice: str) -> Finding:
-    good = size >= enough
-    return Finding(what, f"{size / (1 << 30):.1f} GiB", "good" if good else "note", "" if good else advice)
+    return _judged(size >= enough, what, f"{size / (1 << 30):.1f} GiB", advice)
 
 
 def _ports() -> Finding:
@@ -99,11 +91,12 @@ def _ports() -> Finding:
 def provisioned(workspace: Workspace) -> list[Finding]:
     """Return a finding for every provisioned artifact, verified by hash."""
     return [
-        Finding(
+        _judged(
+            not each.problems,
             str(each.path),
             "; ".join(each.problems) or each.how,
-            "bad" if each.problems else "good",
-            "'./tidemark all --verify' takes it out of use; the next start rebuilds it" if each.problems else "",
+            "'./tidemark all --verify' takes it out of use; the next start rebuilds it",
+            otherwise="bad",
         )
         for each in verify_all(workspace)
     ]

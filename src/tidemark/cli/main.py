@@ -157,9 +157,10 @@ def claims(
     results: Annotated[Path, typer.Option(help="A results folder, or reference results.")] = Path("results"),
 ) -> None:
     """List the published claims, each with the verdict of the runs here."""
-    from tidemark.pipeline.steps import list_claims
+    from tidemark.pipeline.build import all_claims, judged_claims
+    from tidemark.results.claims.export import overview
 
-    list_claims(results)
+    print(overview(all_claims(), judged_claims(results)))
 
 
 @app.command(rich_help_panel=LOOK)
@@ -189,9 +190,13 @@ def compare(
 
     With reference results it goes claim by claim, and reports what agrees, differs or cannot be compared.
     """
-    from tidemark.pipeline.steps import compare_results
+    from tidemark.pipeline.reference import build_comparison
 
-    compare_results(a, b, target)
+    made, written, left_out = build_comparison(a, b, target)
+    print("\n".join(table.markdown() for table in made))
+    for reason in left_out:
+        print(f"tidemark: {reason}")
+    print(f"tidemark: wrote {', '.join(map(str, written))}")
 
 
 @app.command(rich_help_panel=SHARE)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tidemark.cli.steps import logged
+from tidemark.cli.steps import Log, logged
 from tidemark.paths import Workspace
 
 stack = typer.Typer(no_args_is_help=True, help="Software stacks: the same systems with other versions.")
@@ -50,10 +50,15 @@ def test_stack(name: Annotated[str, typer.Argument(help="The stack to test.")]) 
 def provide_stack(
     name: Annotated[str, typer.Argument(help="The stack whose environment to make.")],
     target: Annotated[Path, typer.Option(dir_okay=False, help="File to write once it exists.")],
-    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write the output to this file.")] = None,
+    log: Log = None,
 ) -> None:
     """Make a stack's environment from its lock, unless it exists (the pipeline's rules call it)."""
-    from tidemark.pipeline.steps import provide_stack as provide
+    import json
+
+    from tidemark.paths import write_atomically
 
     with logged(log):
-        provide(name, Workspace(Path.cwd()), target)
+        from tidemark.software.stacks import provide
+
+        interpreter = provide(name, Workspace(Path.cwd()))
+        write_atomically(target, json.dumps({"stack": name, "python": str(interpreter)}, indent=1) + "\n")

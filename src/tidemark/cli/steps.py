@@ -1,22 +1,35 @@
-"""Step commands of the command line, called by the pipeline's rules."""
+"""Steps that Snakemake's rules call on the command line, each from input files to output files.
+
+Each imports what it needs itself, so that the analysis does not wait for servers' clients, nor a table for Matplotlib.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import sys
+import time
 from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from tidemark.errors import TidemarkError, of_the_machine
-from tidemark.paths import Workspace
+from tidemark.errors import AnalysisError, ConfigError, TidemarkError, of_the_machine
+from tidemark.paths import Workspace, write_atomically
+from tidemark.progress import StatusLine, duration
+
+if TYPE_CHECKING:
+    from tidemark.config import Config
+    from tidemark.runs.spec import SeriesSpec
 
 steps = typer.Typer()
 PANEL = "Steps of the pipeline (its rules call them)"
+Log = Annotated[Path | None, typer.Option(dir_okay=False, help="Also write the output to this file.")]
 
 
 class Tee(io.TextIOBase):
@@ -89,7 +102,7 @@ def logged(path: Path | None) -> Iterator[None]:
 def unpack(
     file: Annotated[Path, typer.Option("--archive", exists=True, dir_okay=False, help="A zip that 'archive' wrote.")],
     target: Annotated[Path, typer.Option(file_okay=False, help="Folder to unpack it into.")],
-    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write the output to this file.")] = None,
+    log: Log = None,
 ) -> None:
     """Check every file of an archive, and unpack what results are made from."""
     from tidemark.results.archive.unpack import unpack_archive
@@ -102,26 +115,43 @@ def unpack(
 def dataset(
     target: Annotated[Path, typer.Option(file_okay=False, help="Folder for trips.parquet and dataset.json.")],
     config: Annotated[Path, typer.Option(help="The plan whose dataset to prepare.")] = Path(".tidemark/plan.json"),
-    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write the output to this file.")] = None,
+    log: Log = None,
 ) -> None:
     """Acquire the trips, check them, and give each an id."""
-    from tidemark.pipeline.steps import prepare_dataset
-
     with logged(log):
-        prepare_dataset(Workspace(Path.cwd()), config, target)
+        from tidemark.dataset import DatasetSettings, make_dataset
+
+        settings = planned_config(config)
+        chosen = settings.dataset
+        wanted = DatasetSettings(chosen.source, chosen.paths, chosen.rows, chosen.synthetic_rows, settings.seed)  # type: ignore[arg-type]
+        made = make_dataset(wanted, Workspace(Path.cwd()), target / "trips.parquet")
+        kind = "SYNTHETIC replica" if made.synthetic else made.source
+        print(f"dataset: {made.name}, {made.rows:,} trips ({kind})", file=sys.stderr)
+
+
+def planned_config(plan: Path) -> Config:
+    """Return the configuration that plan.json was made from; raise ConfigError if it cannot be read."""
+    from tidemark.config import parse
+    from tidemark.schema import Origin
+
+    try:
+        values = json.loads(plan.read_text())["config"]
+    except (OSError, ValueError, KeyError) as error:
+        raise ConfigError(f"{plan}: cannot be read ({error}); './tidemark all --dry-run' writes it again") from error
+    return parse(values, Origin(str(plan), {}))
 
 
 @steps.command(rich_help_panel=PANEL)
 def events(
     trips: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="trips.parquet with ids.")],
     target: Annotated[Path, typer.Option(dir_okay=False, help="events.json to write.")],
-    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write the output to this file.")] = None,
+    log: Log = None,
 ) -> None:
     """Encode trips as events both ways, read them back, and record their sizes."""
-    from tidemark.pipeline.steps import describe_events
-
     with logged(log):
-        describe_events(trips, target)
+        from tidemark.stream.sizes import weigh
+
+        weigh(trips).write(target)
 
 
 @steps.command(rich_help_panel=PANEL)
@@ -130,39 +160,106 @@ def provision(
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Folders of envs/jars; all when left out.")
     ] = None,
     target: Annotated[Path | None, typer.Option(dir_okay=False, help="File to write once all of them exist.")] = None,
-    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write the output to this file.")] = None,
+    log: Log = None,
 ) -> None:
     """Fetch the servers' programs that the locks name, verify each of them, and make them ready."""
-    from tidemark.pipeline.steps import provision_servers
-
     with logged(log):
         provision_servers(Workspace(Path.cwd()), names or [], target)
+
+
+def provision_servers(workspace: Workspace, names: list[str], target: Path | None, locks: Path | None = None) -> None:
+    """Fetch, verify and prepare the programs of the locks `names`; list them in `target`, or print them.
+
+    Without names, all of `locks` (envs/jars). Servers that use these programs define their own preparation.
+    """
+    from tidemark.services import registry
+    from tidemark.services.programs.provision import LOCKS
+    from tidemark.services.programs.provision import provision as provided
+
+    locks = locks or LOCKS
+    wanted = names or sorted(path.parent.name for path in locks.glob("*/jgo.lock.toml"))
+    found = {name: provided(name, workspace, locks) for name in wanted}
+    for kind in registry().values():
+        if kind.locks and set(kind.locks) <= set(found):
+            kind.provide(workspace)
+    said = {name: [jar.name for jar in jars] for name, jars in found.items()}
+    if target is not None:
+        write_atomically(target, json.dumps(said, indent=1) + "\n")
+    else:
+        print("\n".join(f"{name}: {len(jars)} jars" for name, jars in said.items()))
 
 
 @steps.command(rich_help_panel=PANEL)
 def tool(
     name: Annotated[str, typer.Argument(help="The tool: a lock in envs/tools.")],
     target: Annotated[Path | None, typer.Option(dir_okay=False, help="File to write once it exists.")] = None,
-    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write the output to this file.")] = None,
+    log: Log = None,
 ) -> None:
     """Make the environment of a program that a workload uses, from its lock, unless it exists."""
-    from tidemark.pipeline.steps import provide_tool
-
     with logged(log):
-        provide_tool(name, Workspace(Path.cwd()), target)
+        from tidemark.software.tools import provide_tool
+
+        interpreter = provide_tool(name, Workspace(Path.cwd()))
+        if target is not None:
+            write_atomically(target, json.dumps({"tool": name, "python": str(interpreter)}, indent=1) + "\n")
 
 
 @steps.command(rich_help_panel=PANEL)
 def measure(
     spec: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="spec.json of the series.")],
     position: Annotated[int, typer.Option(help="Its place in the order of all series.")] = 0,
-    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write the output to this file.")] = None,
+    log: Log = None,
 ) -> None:
     """Measure one series; a failure is written to its outcome.json and does not stop the pipeline."""
-    from tidemark.pipeline.steps import measure_one
-
     with logged(log):
-        measure_one(Workspace(Path.cwd()), spec, position)
+        _measure(Workspace(Path.cwd()), spec, position)
+
+
+def _measure(workspace: Workspace, path: Path, position: int) -> None:
+    """Measure the series of a spec.json, with a line of progress for it, and one for all series."""
+    from tidemark.measure.series import measure_series
+    from tidemark.runs.spec import SeriesSpec
+    from tidemark.services.http import keep_loopback_direct
+    from tidemark.services.leftovers import drop_leftovers
+    from tidemark.studies.registry import registry
+
+    keep_loopback_direct()
+    drop_leftovers(workspace)
+    spec = replace(SeriesSpec.read(path), position=position)
+    began = time.monotonic()
+    due_seconds, done, whole = _due(workspace, spec)
+    place = f"{done + 1} of {whole} series"
+    status_line = StatusLine()
+
+    def show(what: str) -> None:
+        left = max(0.0, due_seconds - (time.monotonic() - began))
+        status_line.show(
+            f"{spec.label}: {what}", f"{place}; about {duration(left)} left for all", label=what.partition(":")[0]
+        )
+
+    outcome = measure_series(spec, registry()[spec.study].workload, workspace, show)
+    status_line.clear()
+    reason = f": {outcome.reason}" if outcome.reason else ""
+    print(f"{spec.label}: {outcome.status} in {duration(time.monotonic() - began)} ({place}){reason}", file=sys.stderr)
+
+
+def _due(workspace: Workspace, spec: SeriesSpec) -> tuple[float, int, int]:
+    """Return the expected seconds of this series and those without an outcome, the number done, and the total number.
+
+    The seconds include windows and overheads. The plan is read: making it again would take seconds for every series.
+    """
+    from tidemark.pipeline.plan import likely_seconds
+    from tidemark.runs.outcome import outcome_path
+    from tidemark.runs.plan import PlanFile
+    from tidemark.runs.spec import SeriesSpec
+
+    try:
+        folders = [workspace.root / each.directory for each in PlanFile.read(workspace.plan).series]
+        series = [SeriesSpec.read(folder / "spec.json") for folder in folders]
+    except (AnalysisError, ConfigError, OSError):
+        series = [spec]
+    due = [each for each in series if each.id == spec.id or not outcome_path(workspace, each).exists()]
+    return likely_seconds(due), len(series) - len(due), len(series)
 
 
 @steps.command(rich_help_panel=PANEL)
@@ -172,10 +269,17 @@ def measured(
     log: Annotated[Path | None, typer.Option(help="Also write the output to this file.")] = None,
 ) -> None:
     """Check that results can be made: at least one run of one series exists."""
-    from tidemark.pipeline.steps import check_measured
-
     with logged(log):
-        check_measured(Workspace(Path.cwd()), plan, target)
+        from tidemark.runs.outcome import Outcome
+        from tidemark.runs.plan import PlanFile
+
+        folders = [Path.cwd() / each.directory for each in PlanFile.read(plan).series]
+        if not any(Outcome.read(folder / "outcome.json").runs for folder in folders):
+            raise AnalysisError(
+                f"{plan}: no series has a run, so there is nothing to make results of; what was made before stays as "
+                "it was"
+            )
+        write_atomically(target, plan.read_bytes())
 
 
 @steps.command(rich_help_panel=PANEL)
@@ -184,13 +288,16 @@ def analyse(
     results: Annotated[
         Path, typer.Option(exists=True, file_okay=False, help="Folder with plan.json and the runs.")
     ] = Path("results"),
-    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write the output to this file.")] = None,
+    log: Log = None,
 ) -> None:
     """Build one kind of result from the run files."""
-    from tidemark.pipeline.steps import analyse_results
-
+    kinds = ("database", "tables", "figures", "claims", "paper", "report")
     with logged(log):
-        analyse_results(what, results)
+        if what not in kinds:
+            raise ConfigError(f"found '{what}'; allowed: {', '.join(kinds)}")
+        # Steps share the cores as processes; more threads in each would compete for them. NumPy reads it once.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        getattr(import_module("tidemark.pipeline.build"), f"build_{what}")(results)
 
 
 @steps.command(rich_help_panel=PANEL)

@@ -5,21 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from tidemark.dataset.download import can_download
-from tidemark.dataset.prepare import Prepared, prepare
-from tidemark.dataset.source import Acquired, DatasetSettings, acquire
+from tidemark.dataset.prepare import prepare
+from tidemark.dataset.source import DatasetSettings, acquire
 from tidemark.paths import Workspace
 from tidemark.runs.dataset import Provenance
 
-__all__ = [
-    "Acquired",
-    "DatasetSettings",
-    "Prepared",
-    "Provenance",
-    "acquire",
-    "can_download",
-    "make_dataset",
-    "prepare",
-]
+__all__ = ["DatasetSettings", "Provenance", "acquire", "can_download", "make_dataset", "prepare"]
 
 
 def make_dataset(settings: DatasetSettings, workspace: Workspace, target: Path) -> Provenance:
@@ -28,4 +19,4 @@ def make_dataset(settings: DatasetSettings, workspace: Workspace, target: Path) 
     `dataset.json` next to it holds the returned provenance. Raises DatasetError or HashMismatch if the trips
     cannot be used, DiskFull if they do not fit; `target` is then unchanged.
     """
-    return prepare(acquire(settings, workspace), target, settings.rows).provenance
+    return prepare(acquire(settings, workspace), target, settings.rows)

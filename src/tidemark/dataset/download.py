@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -139,7 +137,7 @@ def _fetch(pinned: Pinned, part: Path, have: int, progress: Progress) -> None:
     """Send one request and append the bytes after the first `have`, or start over if ranges are not served."""
     # With transport compression, the bytes would not be those that the range counts.
     headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={have}-"} if have else {})}
-    with _answer(pinned, headers) as answer:
+    with requests.get(pinned.address, headers=headers, stream=True, timeout=(CONNECT_SECONDS, READ_SECONDS)) as answer:
         if answer.status_code == HTTPStatus.PARTIAL_CONTENT:
             begins, whole = _range(pinned, answer)
             if begins != have:
@@ -164,12 +162,6 @@ def _fetch(pinned: Pinned, part: Path, have: int, progress: Progress) -> None:
                 progress.update(min(have, pinned.bytes))
         if have < pinned.bytes:
             raise _Dropped(f"the server closed the connection after {have:,} bytes")
-
-
-@contextmanager
-def _answer(pinned: Pinned, headers: dict[str, str]) -> Iterator[requests.Response]:
-    with requests.get(pinned.address, headers=headers, stream=True, timeout=(CONNECT_SECONDS, READ_SECONDS)) as answer:
-        yield answer
 
 
 def _range(pinned: Pinned, answer: requests.Response) -> tuple[int, int]:

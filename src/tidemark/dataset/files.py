@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from tidemark import paths
 from tidemark.errors import DatasetError, DiskFull, is_disk_full
-from tidemark.paths import private_directory, sync_directory
 from tidemark.progress import Progress
 
 BLOCK_BYTES = 1 << 20
@@ -47,17 +46,7 @@ def full_disk_named(path: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Yield a binary file that replaces `path` once it is written and synced; on an error it is removed."""
-    private_directory(path.parent)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with full_disk_named(path):
-            with beside.open("wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-    sync_directory(path.parent)
+    """Yield a file as `paths.replacing` does, in a private folder; raise DiskFull, naming `path`, if it has no room."""
+    paths.private_directory(path.parent)
+    with full_disk_named(path), paths.replacing(path) as file:
+        yield file

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,16 +21,8 @@ ROW_GROUP_ROWS = 131_072
 ID = "id"
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """Prepared trips, `trips.parquet`, and their provenance (`dataset.json` next to it)."""
-
-    path: Path
-    provenance: Provenance
-
-
-def prepare(acquired: Acquired, target: Path, rows: int | None = None) -> Prepared:
-    """Write the first `rows` trips (all of them by default) to `target` and their provenance next to it.
+def prepare(acquired: Acquired, target: Path, rows: int | None = None) -> Provenance:
+    """Write the first `rows` trips (all by default) to `target` and their provenance next to it; return the latter.
 
     Columns: `id` (int64, 0..n-1, in the order of the files and their rows), then those of the months of
     2025 that any of the files has, null where a file lacks one. Memory is constant. Raises DatasetError for
@@ -72,7 +63,7 @@ def prepare(acquired: Acquired, target: Path, rows: int | None = None) -> Prepar
         if done != total:
             raise DatasetError(f"{acquired.files[-1].path}: found {done:,} rows; the footers name {total:,}.")
     write_atomically(target.with_name("dataset.json"), provenance.to_json())
-    return Prepared(target, provenance)
+    return provenance
 
 
 def _departures(acquired: Acquired, columns: tuple[Column, ...], total: int) -> tuple[str, ...]:

@@ -80,24 +80,17 @@ def acquire(settings: DatasetSettings, workspace: Workspace, pinned: Pinned = YE
     """
     if settings.source == "path" or (settings.source == "auto" and settings.paths):
         return _told(_from_paths(settings))
-    if settings.source == "raw":
-        return _told(_from_raw(workspace, pinned, ()))
-    if settings.source == "download":
-        return _told(_from_download(workspace, pinned, ()))
-    if settings.source == "synthetic":
-        return _told(_from_replica(settings, workspace, pinned, ()))
+    steps = {"raw": _from_raw, "download": _from_download, "synthetic": _from_replica}
+    if settings.source in steps:
+        return _told(steps[settings.source](settings, workspace, pinned, ()))
     notes = ["path: none is given in dataset.path"]
     say(notes[-1])
-    try:
-        return _told(_from_raw(workspace, pinned, tuple(notes)))
-    except DatasetError as error:
-        notes.append(f"raw: {error}")
-    say(notes[-1])
-    try:
-        return _told(_from_download(workspace, pinned, tuple(notes)))
-    except (DatasetError, HashMismatch) as error:
-        notes.append(f"download: {error}")
-    say(notes[-1])
+    for name in ("raw", "download"):
+        try:
+            return _told(steps[name](settings, workspace, pinned, tuple(notes)))
+        except (DatasetError, HashMismatch) as error:
+            notes.append(f"{name}: {error}")
+        say(notes[-1])
     return _told(_from_replica(settings, workspace, pinned, tuple(notes)))
 
 
@@ -124,7 +117,7 @@ def _from_paths(settings: DatasetSettings) -> Acquired:
     return Acquired(files, raw, "path", name, synthetic=False, notes=())
 
 
-def _from_raw(workspace: Workspace, pinned: Pinned, notes: tuple[str, ...]) -> Acquired:
+def _from_raw(_: DatasetSettings, workspace: Workspace, pinned: Pinned, notes: tuple[str, ...]) -> Acquired:
     path = workspace.data / "raw" / pinned.file
     place = f"data/raw/{pinned.file}"  # notes are published with results, so they must not name folders of this machine
     if not path.exists():
@@ -139,7 +132,7 @@ def _from_raw(workspace: Workspace, pinned: Pinned, notes: tuple[str, ...]) -> A
     return Acquired((file,), (_raw(file, found),), "raw", Path(pinned.file).stem, synthetic=False, notes=notes)
 
 
-def _from_download(workspace: Workspace, pinned: Pinned, notes: tuple[str, ...]) -> Acquired:
+def _from_download(_: DatasetSettings, workspace: Workspace, pinned: Pinned, notes: tuple[str, ...]) -> Acquired:
     file = check(download(pinned, workspace.data / "raw"))
     raw = (_raw(file, pinned.sha256),)
     return Acquired((file,), raw, "download", Path(pinned.file).stem, synthetic=False, notes=notes)

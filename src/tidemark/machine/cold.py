@@ -80,12 +80,8 @@ def evict(method: Method, files: Iterable[Path]) -> None:
             raise MachineError(f"{DROP_CACHES}: {error.strerror}; use cold: auto, or run as root") from error
     elif method is Method.EVICT_FILES:
         for path in files:
-            with suppress(OSError):
-                descriptor = os.open(path, os.O_RDONLY)
-                try:
-                    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-                finally:
-                    os.close(descriptor)
+            with suppress(OSError), path.open("rb", buffering=0) as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 class _Range(ctypes.Structure):
@@ -165,9 +161,8 @@ def _may_ask(path: Path) -> bool:
 
 
 def _resident_pages(path: Path, size: int) -> int:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        address = _libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+    with path.open("rb", buffering=0) as file:
+        address = _libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, file.fileno(), 0)
         if address == _MAP_FAILED:
             raise OSError(ctypes.get_errno(), f"{path}: mmap failed")
         try:
@@ -176,8 +171,6 @@ def _resident_pages(path: Path, size: int) -> int:
                 raise OSError(ctypes.get_errno(), f"{path}: mincore failed")
         finally:
             _libc.munmap(address, size)
-    finally:
-        os.close(descriptor)
     return int((pages & 1).sum())
 
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +20,6 @@ from tidemark.machine.processes import (
     own_bytes,
     proportional_bytes,
 )
-from tidemark.runs.machine_samples import MachineSamples
 
 LEAST_SECONDS = 0.25
 HALTED_S = 2.0  # a sample later than this, while this process was almost idle, shows that the process was halted
@@ -68,6 +67,39 @@ def _sum(of: Callable[[int], float], pids: Iterable[int]) -> float | None:
         with suppress(OSError):
             found.append(of(pid))
     return sum(found) if found else None
+
+
+@dataclass(slots=True)
+class MachineSamples:
+    """Columns of machine.parquet, with one entry per second. Arrow is imported only to write them.
+
+    Percentages are of all processors, or of one where stated. A process group that did not exist is null.
+    """
+
+    second: list[float] = field(default_factory=list)
+    cpu_percent: list[float] = field(default_factory=list)
+    steal_percent: list[float] = field(default_factory=list)  # of one processor: stolen by the hypervisor
+    foreign_percent: list[float | None] = field(default_factory=list)  # of one processor, kernel threads included
+    disk_written_bytes: list[int | None] = field(default_factory=list)
+    groups: dict[str, list[float | None]] = field(default_factory=dict)  # of one processor: `cpu_<group>_percent`
+    memory: dict[str, list[int | None]] = field(default_factory=dict)  # shared pages in part: `memory_<group>_bytes`
+
+    def write_parquet(self, path: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        columns: dict[str, pa.Array] = {
+            "second": pa.array(self.second, pa.float64()),
+            "cpu_percent": pa.array(self.cpu_percent, pa.float64()),
+            "steal_percent": pa.array(self.steal_percent, pa.float64()),
+            "foreign_percent": pa.array(self.foreign_percent, pa.float64()),
+            "disk_written_bytes": pa.array(self.disk_written_bytes, pa.int64()),
+        }
+        for name, percents in self.groups.items():
+            columns[f"cpu_{name}_percent"] = pa.array(percents, pa.float64())
+        for name, sizes in self.memory.items():
+            columns[f"memory_{name}_bytes"] = pa.array(sizes, pa.int64())
+        pq.write_table(pa.table(columns), path, compression="zstd")
 
 
 class Sampler:

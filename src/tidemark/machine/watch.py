@@ -154,7 +154,9 @@ class Watch:
             said.append(f"gap: the wall clock was stepped by {self._stepped:.2f} s while the window was open")
         if (halted := self.sampler.halted_s) > bounds.gap_seconds:
             said.append(f"gap: the process that measures was halted for {halted:.2f} s while the window was open")
-        if (foreign_bytes := self._foreign_bytes or 0) > max(REST_BYTES, bounds.disk_share * self._charged_bytes()):
+        if (foreign_bytes := self._foreign_bytes or 0) > max(
+            REST_BYTES, bounds.disk_share * (self.disk(None).charged_bytes or 0)
+        ):
             said.append(f"disk: other programs wrote {foreign_bytes / 1e6:.1f} MB while the window was open")
         if any(not each.at_rest for each in self._settled):
             left = max(each.left_bytes or 0 for each in self._settled)
@@ -162,9 +164,6 @@ class Watch:
         return Interference(
             foreign, self._kernel / seconds, steal, self._suspended, self._stepped, tuple(said), self._foreign_bytes
         )  # fmt: skip
-
-    def _charged_bytes(self) -> int:
-        return self.disk(None).charged_bytes or 0
 
     def _culprits(self, seconds: float) -> str:
         """Return the foreign programs that used most CPU time, as far as they are visible, in parentheses."""

@@ -8,29 +8,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tidemark.analysis.database import write_database
 from tidemark.analysis.formatting import estimate_text
 from tidemark.analysis.measures import Measures
 from tidemark.errors import AnalysisError, ConfigError
 from tidemark.planner import accuracy
+from tidemark.planner.cost_model import Age, Cost
+from tidemark.planner.prediction import Answer, Load, answers
+from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import Claim, ClaimSet, load_claims
 from tidemark.results.claims.export import Listed, listed, write_claims
 from tidemark.results.claims.judge import Row, find_claim, from_elsewhere, not_measured, row_of, unjudged
 from tidemark.results.reference.content import FILE, folders, read_references
 from tidemark.results.reference.findings import DECLARED, Finding, declared
-from tidemark.results.report.summary_table import matrix_table
+from tidemark.results.report.summary_table import Subject, matrix_table
 from tidemark.results.tables import setup, stacks, sweeps
 from tidemark.results.tables.table import Table, TableBuilder, write_tables
 from tidemark.runs.runset import RunSet
 from tidemark.studies.registry import registry
 from tidemark.studies.study import Results, Study, no_costs
-
-if TYPE_CHECKING:
-    from tidemark.planner.cost_model import Age, Cost
-    from tidemark.planner.prediction import Answer, Load
-    from tidemark.results.report.summary_table import Subject
 
 CLAIMS = "claims.json"
 USUAL = Path("results")  # may not exist before the first run
@@ -144,8 +141,8 @@ def build_claims(results: Path) -> Path:
 
 def build_paper(results: Path, sources: Path | None = None) -> Path:
     """Write results/paper/values.json, typeset the paper of `sources`, and return the path of results/paper.pdf."""
-    from tidemark.results.paper.compile import PAPER, write_paper
     from tidemark.results.paper.paper_section import Chapter
+    from tidemark.results.paper.values import PAPER, write_paper
 
     run_set = RunSet.load(results)
     made = parts(run_set)
@@ -169,8 +166,6 @@ def build_report(results: Path) -> Path:
 
 def subjects(made: Sequence[Part]) -> list[Subject]:
     """Return the studies as subjects of a report."""
-    from tidemark.results.report.summary_table import Subject
-
     return [Subject(part.measures, part.results.questions) for part in made]
 
 
@@ -187,8 +182,6 @@ def claim(place: Path, identity: str) -> Row:
     If these do not cover the claim, the row has the reason, and how to test it. Raises ConfigError for an unknown
     claim, and for a place that does not exist.
     """
-    from tidemark.results.archive.unpack import opened
-
     wanted, book = find_claim(identity, books())
     if kept := folders(place):
         references = list(zip(kept, read_references(place), strict=True))
@@ -234,9 +227,6 @@ def plan_for(place: Path, load: Load, bound: float) -> list[Answer]:
 
     Raises AnalysisError if no study in it measures the cost of a commit.
     """
-    from tidemark.planner.prediction import answers
-    from tidemark.results.archive.unpack import opened
-
     with opened(place) as run_set:
         found = answers(load, costs(parts(run_set)), bound)
     if not found:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,35 +15,36 @@ from typing import Any
 
 from tidemark import __version__
 from tidemark.config import Config
+from tidemark.errors import ConfigError, DatasetError
 from tidemark.machine import inventory
 from tidemark.measure.identity import client_digest, harness_digest
 from tidemark.paths import Workspace, write_if_changed
-from tidemark.pipeline.inputs import refuse_absent
 from tidemark.runs.circumstances import Harness
 from tidemark.runs.coding.serde import pairs
-from tidemark.runs.names import MAIN
+from tidemark.runs.outcome import outcome_path
 from tidemark.runs.plan import PlanFile, PlannedMachine, PlannedSeries, Round
 from tidemark.runs.spec import FORMAT, SeriesSpec
-from tidemark.services.servers import started_here
+from tidemark.services.base import Service
+from tidemark.services.servers import locks_of, started_here, tools_of
 from tidemark.software.stacks import locks
 from tidemark.studies.registry import chosen
+from tidemark.studies.registry import registry as studies
 from tidemark.systems import MEASUREMENTS
 from tidemark.systems.registry import registry, variant_of
 
 FOOTER_BYTES = 65536
+# Round after which `tidemark all` wants results, for the Snakefile; a plain `snakemake` makes them from all runs.
+ROUND = "TIDEMARK_ROUND"
+SERIES_SECONDS, RUN_SECONDS = 8.0, 5.0  # overhead of a series and of a run, in addition to windows
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     series: tuple[SeriesSpec, ...]
     config: Config
-    dataset_key: str
+    dataset_directory: str  # from the workspace's root
     machine: str  # identity of the machine for which it is made
     notes: tuple[str, ...] = ()  # requested settings that the machine cannot provide
-
-    @property
-    def dataset_directory(self) -> str:
-        return f"data/prepared/{self.dataset_key}"
 
     def until(self, made: Round | None) -> tuple[SeriesSpec, ...]:
         """Return the series that are measured once the round `made` is complete; all of them if it is None."""
@@ -125,7 +129,7 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
     `root` is the workspace's folder, whose disk is part of the machine's identity; by default the current one.
     """
     refuse_absent(config)
-    key = dataset_key(config)
+    trips = f"data/prepared/{dataset_key(config)}"
     machine = inventory.identity(root or Path.cwd())
     known = registry()
     made: list[SeriesSpec] = []
@@ -137,37 +141,21 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
         for stack in config.stacks:
             base = SeriesSpec(
                 study=study.name,
-                sweep=MAIN,
                 workload=workload.name,
-                name="",
-                title="",
-                system="",
-                options=(),
-                mode="",
-                settings=(),
-                cpus=None,
                 cold=config.cold,
                 keep_tables=config.keep_tables,
                 protocol=config.protocol,
-                window_seconds=0.0,
-                runs=0,
-                repeat=1,
                 stack=stack,
-                lock_sha256="",
-                measurement="",
                 harness=harness,
-                client="",
                 machine=machine,
-                dataset_directory=f"data/prepared/{key}" if workload.takes_trips else "",
+                dataset_directory=trips if workload.takes_trips else "",
                 disturbance=config.disturbance,
                 services=config.services,
                 seed=config.seed,
-                position=0,
             )
             for spec in _repeated(study.plan(config, base), config.repeats):
-                variant = variant_of(spec)
-                needed = started_here((*workload.services, *variant.needs), spec.services)
-                lock_sha256 = _digest(locks(stack, needed, workload.tools_for(variant.system)))
+                asked = workload.tools_for(variant_of(spec).system)
+                lock_sha256 = _digest(locks(stack, servers(spec), asked))
                 client = client_digest(known[spec.system].__module__)
                 version = MEASUREMENTS.get(spec.system)
                 measurement = f"{workload.name} {workload.measurement}, {spec.system} {version or client[:12]}"
@@ -175,7 +163,7 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
     # A sweep's value may equal the configuration's: such a series is measured once, as that of the configuration.
     ordered = _in_order({spec.id: spec for spec in reversed(made)}.values(), config.seed)
     placed = tuple(replace(spec, position=place) for place, spec in enumerate(ordered))
-    return Plan(placed, config, key, machine, tuple(dict.fromkeys(notes)))
+    return Plan(placed, config, trips, machine, tuple(dict.fromkeys(notes)))
 
 
 def _repeated(series: Iterable[SeriesSpec], repeats: int | None) -> list[SeriesSpec]:
@@ -203,3 +191,118 @@ def _in_order(series: Iterable[SeriesSpec], seed: int) -> list[SeriesSpec]:
 
 def _digest(content: dict[str, str]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+# Checks of the files that a configuration names, trips and an archive, before any step starts
+
+
+def months(config: Config) -> tuple[Path, ...]:
+    """Return the files of trips that `config` names and would use."""
+    used = config.archive is None and config.dataset.source in ("auto", "path")
+    return config.dataset.paths if used else ()
+
+
+def refuse_absent(config: Config) -> None:
+    """Raise DatasetError if a file of trips does not exist, ConfigError if the archive does not."""
+    for path in months(config):
+        if not path.exists():
+            raise DatasetError(
+                f"{config.origin.place(('dataset', 'path'))}: found '{path}', which is not there; allowed: a TLC month "
+                "as Parquet, a list of them, or null"
+            )
+    if config.archive is not None and not config.archive.exists():
+        raise ConfigError(
+            f"{config.origin.place(('archive',))}: found '{config.archive}', which is not there; allowed: a file that "
+            "'./tidemark archive' wrote, or null"
+        )
+
+
+def refuse_unusable(config: Config) -> None:
+    """Raise DatasetError for files that are not months of trips, AnalysisError for an archive that was altered.
+
+    Months are checked in a separate process that ends: this one lives while series are made cold, and would keep
+    Arrow in memory.
+    """
+    if config.archive is not None:
+        from tidemark.results.archive.unpack import opened
+
+        with opened(config.archive):
+            return
+    if months(config):
+        command = [sys.executable, "-m", "tidemark.dataset", *map(str, months(config))]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ended.returncode:
+            raise DatasetError(ended.stderr.strip())
+
+
+# Programs that the series use: exactly those that the rule `provision` fetches
+
+
+def servers(spec: SeriesSpec) -> list[type[Service]]:
+    """Return the kinds of server that are started here for the series."""
+    workload = studies()[spec.study].workload
+    return started_here((*workload.services, *variant_of(spec).needs), spec.services)
+
+
+def tools(spec: SeriesSpec) -> tuple[str, ...]:
+    """Return the locks in envs/tools that the series' workload, system and servers need."""
+    asked = studies()[spec.study].workload.tools_for(variant_of(spec).system)
+    return tuple(dict.fromkeys((*asked, *tools_of(servers(spec)))))
+
+
+def programs(plan: Plan) -> tuple[str, ...]:
+    """Return the folders of envs/jars that any series of the plan uses, sorted by name."""
+    return locks_of(kind for spec in plan.series for kind in servers(spec))
+
+
+def provided(plan: Plan) -> list[str]:
+    """Return the file that marks the plan's programs as provisioned, named after them, from the workspace's root.
+
+    A plan with other programs has another file, which does not exist yet. Empty if all servers are external.
+    """
+    names = programs(plan)
+    return [f".tidemark/programs/{'+'.join(names)}.json"] if names else []
+
+
+# Rounds: all series are measured once before any is measured again, and results are made after each round, so that
+# first results do not wait for the last
+
+
+def rounds(plan: Plan) -> int:
+    """Return the maximum number of repeats among the series of a plan."""
+    return max((spec.repeat for spec in plan.series), default=1)
+
+
+def due(series: Iterable[SeriesSpec], workspace: Workspace) -> list[SeriesSpec]:
+    """Return those of `series` that have no outcome yet, neither success nor failure."""
+    return [spec for spec in series if not outcome_path(workspace, spec).exists()]
+
+
+def to_make(plan: Plan, workspace: Workspace) -> tuple[Round, ...]:
+    """Return the rounds after which to make results, before those of the complete plan, which are always made.
+
+    There is one before each due repeat but the first, when everything before it is measured: earlier results would be
+    older than necessary, and if nothing is due before a repeat, there is nothing new for results. Results that were
+    complete except for a series to be measured again are therefore not replaced by those of a round.
+    """
+    repeats = sorted({spec.repeat for spec in due(plan.series, workspace)})
+    return tuple(Round(later - 1, rounds(plan)) for later in repeats[1:])
+
+
+def asked_for(plan: Plan) -> Round | None:
+    """Return the round set in the environment, None for the complete plan; raise ConfigError if it is invalid."""
+    text, last = os.environ.get(ROUND), rounds(plan)
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= last:
+        raise ConfigError(
+            f"the environment's {ROUND}: found '{text}'; allowed: a whole number from 1 to {last}; without it, "
+            "results are made of everything"
+        )
+    return Round(int(text), last) if int(text) < last else None
+
+
+def likely_seconds(series: Iterable[SeriesSpec]) -> float:
+    """Return the expected seconds of all of `series`, one after another; one that cannot run takes none."""
+    windows = ((each, studies()[each.study].workload.likely_seconds(each)) for each in series)
+    return sum(SERIES_SECONDS + each.runs * (seconds + RUN_SECONDS) for each, seconds in windows if seconds)

@@ -17,10 +17,7 @@ from tidemark.machine import reboot
 from tidemark.machine.reboot import Restarts, Resume
 from tidemark.measure.series import needs_restart
 from tidemark.paths import Workspace
-from tidemark.pipeline.inputs import refuse_unusable
-from tidemark.pipeline.plan import Plan, make_plan
-from tidemark.pipeline.programs import provided, tools
-from tidemark.pipeline.rounds import due, rounds
+from tidemark.pipeline.plan import Plan, due, make_plan, provided, refuse_unusable, rounds, tools
 from tidemark.pipeline.runner import (
     INTERRUPTED,
     Runner,

@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from tidemark.config import load
 from tidemark.errors import ConfigError, Incomparable
 from tidemark.pipeline.build import Part, all_findings, books, parts, tables
+from tidemark.pipeline.plan import likely_seconds, make_plan
+from tidemark.results.archive.compare import Side, compare
+from tidemark.results.archive.pack import digest, write_archive
+from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.judge import judge_all, unjudged
-from tidemark.results.reference.content import About, Figure, Reference, of_ledger, read_references, write_reference
+from tidemark.results.reference.agreement import agreement
+from tidemark.results.reference.artifact import Effort, artifact
+from tidemark.results.reference.content import (
+    About,
+    Figure,
+    Reference,
+    folders,
+    of_ledger,
+    read_references,
+    write_reference,
+)
 from tidemark.results.reference.findings import page, shown
 from tidemark.results.reference.front import front, overview
 from tidemark.results.report.summary_table import usual_columns
 from tidemark.results.tables.table import Table, write_tables
+from tidemark.runs.runset import RunSet
 from tidemark.studies.registry import registry
 
-if TYPE_CHECKING:
-    from tidemark.runs.runset import RunSet
-
 ARTIFACT, FINDINGS, README, STUDIES = "ARTIFACT.md", "docs/findings.md", "README.md", "docs/studies.md"
+RESULTS_SECONDS = 45.0  # for tables, figures, report and paper, once all is measured
+SHOWN = ("smoke", "quick")  # the protocols that every study has
 FIRST = "streams"  # the study whose figure and matrix README shows
 
 
@@ -31,9 +46,6 @@ def build_reference(archive: Path, target: Path) -> list[Path]:
 
     A results folder is packed first, as an archive names no folder of the machine.
     """
-    from tidemark.results.archive.pack import digest, write_archive
-    from tidemark.results.archive.unpack import opened
-
     if archive.is_dir():
         with tempfile.TemporaryDirectory() as place:
             return build_reference(write_archive(archive, Path(place, "packed.zip")), target)
@@ -99,12 +111,25 @@ def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
 
 def build_artifact(configuration: Path, kept: Path) -> str:
     """Return the text of ARTIFACT.md, from the plans, all claims and the reference results in `kept`, if any."""
-    from tidemark.pipeline.duration_estimate import efforts, seconds_of
-    from tidemark.results.reference.artifact import artifact
-
     rows = [unjudged(claim, book, "") for book in books() for claim in load_claims(book)]
     commands = {command: seconds_of(configuration, command) for command in {row.retest.command for row in rows}}
     return artifact(efforts(configuration), rows, commands, read_references(kept))
+
+
+def seconds_of(configuration: Path, command: str) -> float:
+    """Return the expected seconds of './tidemark all --config KEY=VALUE...' once all is set up, by its plan."""
+    series = make_plan(load(configuration, [word for word in shlex.split(command) if "=" in word])).series
+    return likely_seconds(series) + RESULTS_SECONDS
+
+
+def efforts(configuration: Path) -> list[Effort]:
+    """Return the effort of each study under the protocols that all studies have, with `configuration`'s settings."""
+    made = []
+    for name, study in registry().items():
+        for protocol in SHOWN:
+            series = make_plan(load(configuration, [f"studies=[{name}]", f"protocol={protocol}"])).series
+            made.append(Effort(name, study.title, protocol, len(series), likely_seconds(series) + RESULTS_SECONDS))
+    return made
 
 
 def build_agreement(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:
@@ -112,10 +137,6 @@ def build_agreement(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:
 
     Each is a folder of reference results, a results folder or an archive.
     """
-    from tidemark.results.archive.unpack import opened
-    from tidemark.results.reference.agreement import agreement
-    from tidemark.results.reference.content import folders
-
     sides = []
     for place in (a, b):
         if folders(place):
@@ -134,14 +155,10 @@ def build_comparison(a: Path, b: Path, target: Path) -> tuple[list[Table], list[
     Returns the tables, the paths written, and the reasons for studies left out; raises Incomparable if all
     are. If one of the sets is a folder of reference results, they are compared claim by claim.
     """
-    from tidemark.results.reference.content import folders
-
     if folders(a) or folders(b):
         table, written = build_agreement(a, b, target)
         return [table], written, []
-    from tidemark.results.archive.compare import Side, compare
-    from tidemark.results.archive.compare_plot import write_comparison
-    from tidemark.results.archive.unpack import opened
+    from tidemark.results.archive.compare_plot import write_comparison  # imports Matplotlib, as figures do
 
     made, written, left_out = [], [], []
     with opened(a) as first, opened(b) as second:

@@ -21,8 +21,7 @@ from tidemark.machine import reboot
 from tidemark.machine.processes import have_files
 from tidemark.paths import REPOSITORY, Workspace, private_directory, try_to_write
 from tidemark.pipeline.failure import LOCKED, PIPELINE, TARGETS, Failure, forget, noted
-from tidemark.pipeline.plan import Plan, make_plan
-from tidemark.pipeline.rounds import ROUND, asked_for, due, to_make
+from tidemark.pipeline.plan import ROUND, Plan, asked_for, due, make_plan, to_make
 from tidemark.process_lifetime import run_guarded, say
 from tidemark.results.report.answer_file import read_answer
 from tidemark.runs.outcome import Outcome, outcome_path
@@ -173,7 +172,10 @@ class Runner:
         environment = self._environment | ({} if after is None else {ROUND: str(after.number)})
         # Targets precede the options, some of which take all words that follow them.
         command = [sys.executable, "-m", "tidemark.pipeline.launch", *targets, *self._options]
-        status = self._wait(command, environment)
+        status = run_guarded(command, cwd=self.workspace.root, env=environment)
+        if status is None:
+            say("tidemark: interrupted; finished runs are kept, the next 'all' goes on from there.")
+            return INTERRUPTED
         if status in (0, INTERRUPTED):
             return status
         if status < 0:
@@ -188,13 +190,6 @@ class Runner:
         if self.failure.step == TARGETS:
             raise ConfigError(self.failure.reason)
         return self.failure.exit_code
-
-    def _wait(self, command: list[str], environment: dict[str, str]) -> int:
-        status = run_guarded(command, cwd=self.workspace.root, env=environment)
-        if status is not None:
-            return status
-        say("tidemark: interrupted; finished runs are kept, the next 'all' goes on from there.")
-        return INTERRUPTED
 
 
 def run_all(workspace: Workspace, config_file: Path, overrides: list[str], arguments: list[str]) -> int:

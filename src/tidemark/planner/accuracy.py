@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tidemark.analysis.formatting import Cell as TableCell
 from tidemark.analysis.formatting import MissingCell, listed
 from tidemark.analysis.metrics import NotAvailable
-from tidemark.planner.cost_model import FAR, MANY, PLAIN, Age, Cell, Cost
+from tidemark.planner.cost_model import FAR, MANY, PLAIN, Age, Cell, Cost, by_system
 from tidemark.planner.prediction import KINDS, Errors, Judged, Load, checked, setting_of
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 
@@ -59,16 +59,8 @@ class PredictionAccuracy:
 
 def standings(points: Sequence[Cost | Age], bound: float = BOUND) -> list[PredictionAccuracy]:
     """Return standings sorted by system, stack and kind, for the kinds that each system was measured in."""
-    found: dict[tuple[str, str], list[Cost]] = {}
-    for each in points:
-        if isinstance(each, Cost):
-            found.setdefault((each.system, each.stack), []).append(each)
-    ages = [each for each in points if isinstance(each, Age)]
-    return [
-        standing
-        for key, costs in sorted(found.items())
-        for standing in _of_system(costs, [age for age in ages if (age.system, age.stack) == key], bound)
-    ]
+    ordered = sorted(by_system(points), key=lambda pair: (pair[0][0].system, pair[0][0].stack))
+    return [standing for costs, ages in ordered for standing in _of_system(costs, ages, bound)]
 
 
 def conclusion(found: Sequence[PredictionAccuracy], bound: float = BOUND) -> str:

@@ -69,6 +69,18 @@ class Age:
     age_s: float
 
 
+def by_system(points: Sequence[Cost | Age]) -> list[tuple[list[Cost], list[Age]]]:
+    """Return the costs and ages of each system under each stack that has costs."""
+    found: dict[tuple[str, str], tuple[list[Cost], list[Age]]] = {}
+    for each in points:
+        costs, ages = found.setdefault((each.system, each.stack), ([], []))
+        if isinstance(each, Cost):
+            costs.append(each)
+        else:
+            ages.append(each)
+    return [(costs, ages) for costs, ages in found.values() if costs]
+
+
 @dataclass(frozen=True, slots=True)
 class Law:
     """Coefficients of the law above; None for those that no cell determines. `growth_ms` is per commit."""

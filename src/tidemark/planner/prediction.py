@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from tidemark.analysis.metrics import NotAvailable
-from tidemark.planner.cost_model import FAR, MANY, PLAIN, Age, Cell, Cost, Law, fit, held_out, relative_error
+from tidemark.planner.cost_model import FAR, MANY, PLAIN, Age, Cell, Cost, Law, by_system, fit, held_out, relative_error
 
 ROOM = 0.7  # largest share of their time that writers may be busy
 REACH = 4.0  # factor beyond the largest measured setting, and below the smallest, up to which the law is trusted
@@ -104,15 +104,7 @@ def answers(load: Load, points: Sequence[Cost | Age], bound: float) -> list[Answ
 
     Systems are not ranked. `bound` is the largest error of a law with which a load is predicted: 0.3 is 30 %.
     """
-    found: dict[tuple[str, str], list[Cost]] = {}
-    for each in points:
-        if isinstance(each, Cost):
-            found.setdefault((each.system, each.stack), []).append(each)
-    ages = [each for each in points if isinstance(each, Age)]
-    made = [
-        _answer(load, costs, [age for age in ages if (age.system, age.stack) == key], bound)
-        for key, costs in found.items()
-    ]
+    made = [_answer(load, costs, ages, bound) for costs, ages in by_system(points)]
     order = (WOULD_DO, WOULD_NOT, NOT_PREDICTED)
     return sorted(made, key=lambda each: (order.index(each.verdict), each.system, each.stack))
 

@@ -216,24 +216,8 @@ class Manifest:
     config: Pairs[Any] = field(hash=False)  # configuration of its series: its spec.json
 
     @property
-    def version(self) -> int:
-        return self.schema_version
-
-    @property
     def harness(self) -> Harness | None:
         return self.tidemark
-
-    @property
-    def series_id(self) -> str:
-        return self.series.id
-
-    @property
-    def repeat(self) -> int:
-        return self.series.repeat
-
-    @property
-    def read_ahead(self) -> int | None:
-        return self.series.read_ahead
 
     @property
     def producer_mode(self) -> str:

@@ -74,3 +74,8 @@ class Oracle:
     reader: str
     seconds: float
     commits: int | None = None  # in the window, by the table's history; None if it keeps none
+
+    @property
+    def is_wrong(self) -> bool:
+        """True if the table does not hold what was acknowledged."""
+        return self.applicable and not self.verdict

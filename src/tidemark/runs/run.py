@@ -52,7 +52,7 @@ class Run:
     @property
     def repeat(self) -> int:
         """Number of its repeat of the series, from 1."""
-        return self.manifest.repeat
+        return self.manifest.series.repeat
 
     @property
     def cold(self) -> bool:
@@ -147,9 +147,9 @@ def read_run(directory: Path, identity: str, number: int, kept: Path | None = No
     folder = kept or directory / f"run-{number}"
     path = folder / "run.json"
     manifest = Manifest.read(path)
-    if manifest.series_id != identity or manifest.run != number:
+    if manifest.series.id != identity or manifest.run != number:
         raise AnalysisError(
-            f"{path}: names itself run {manifest.run} of '{manifest.series_id}'; "
+            f"{path}: names itself run {manifest.run} of '{manifest.series.id}'; "
             f"its place is run {number} of '{identity}'. Files were moved: restore them, or remove the folder."
         )
     operations = _parquet(folder / "operations.parquet", OPERATION_COLUMNS)

@@ -33,21 +33,10 @@ ORDER = (
 class Kept:
     """Disturbed run with its files; it is excluded from all results."""
 
-    said: Disturbed
+    number: int
+    reasons: tuple[str, ...]
     directory: Path
     run: Run | None  # None if its files no longer exist
-
-    @property
-    def number(self) -> int:
-        return self.said.run
-
-    @property
-    def attempt(self) -> int:
-        return self.said.attempt
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        return self.said.reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +228,10 @@ class RunSet:
         ]
         return tuple(sorted(found, key=_place))
 
+    def runs_with(self, stack: str) -> tuple[Run, ...]:
+        """Return the runs of all series under one stack."""
+        return tuple(run for series in self.series if series.stack == stack for run in series.runs)
+
     def find(self, system: str, mode: str) -> Series | None:
         """Return the main series of a system in a mode; None if there is none."""
         return next((series for series in self.select(mode=mode) if series.system == system), None)
@@ -337,4 +330,5 @@ def _repeat(results: Path, item: PlannedSeries) -> Repeat:
 def _kept(directory: Path, identity: str, said: Disturbed) -> Kept:
     folder = directory / PurePosixPath(said.directory)
     here = (folder / "run.json").is_file() and folder.resolve().is_relative_to(directory.resolve())
-    return Kept(said, folder, read_run(directory, identity, said.run, folder) if here else None)
+    run = read_run(directory, identity, said.run, folder) if here else None
+    return Kept(said.run, said.reasons, folder, run)

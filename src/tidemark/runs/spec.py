@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol, Self, get_type_hints
 
 from tidemark.config import DisturbanceConfig, ServicesConfig
 from tidemark.errors import ConfigError
+from tidemark.runs.names import MAIN
 
 FORMAT = 3  # version of what is measured and recorded, in all studies
 # Fields that do not affect a series' results: its names, its order, what it keeps, and digests of the code. If the
@@ -18,37 +19,40 @@ FORMAT = 3  # version of what is measured and recorded, in all studies
 SILENT = ("study", "sweep", "title", "position", "keep_tables", "seed", "repeat", "disturbance", "harness", "client")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesSpec:
-    """One system in one mode of a workload; every field that affects the measurement is part of `fingerprint`."""
+    """One system in one mode of a workload; every field that affects the measurement is part of `fingerprint`.
+
+    Fields with a default are set by the study and the plan, which start from a specification without a system.
+    """
 
     study: str
-    sweep: str  # names.MAIN, or the name of the sweep
+    sweep: str = MAIN  # or the name of the sweep
     workload: str
-    name: str
-    title: str
-    system: str
-    options: tuple[tuple[str, Any], ...]
-    mode: str  # as in its path: single, batch-1000
-    settings: tuple[tuple[str, Any], ...]  # those of the workload, by name
-    cpus: int | None  # number of processors that the client's process is bound to; None: all
+    name: str = ""
+    title: str = ""
+    system: str = ""
+    options: tuple[tuple[str, Any], ...] = ()
+    mode: str = ""  # as in its path: single, batch-1000
+    settings: tuple[tuple[str, Any], ...] = ()  # those of the workload, by name
+    cpus: int | None = None  # number of processors that the client's process is bound to; None: all
     cold: str
     keep_tables: bool
     protocol: str
-    window_seconds: float
-    runs: int
-    repeat: int  # ordinal of this repeat of the series, from 1
+    window_seconds: float = 0.0
+    runs: int = 0
+    repeat: int = 1  # ordinal of this repeat of the series, from 1
     stack: str
-    lock_sha256: str
-    measurement: str  # versions of what the workload times and of what the system does
+    lock_sha256: str = ""
+    measurement: str = ""  # versions of what the workload times and of what the system does
     harness: str  # digest of the measuring code, for information
-    client: str  # digest of the system's code, for information
+    client: str = ""  # digest of the system's code, for information
     machine: str  # identity of the measuring machine
     dataset_directory: str  # empty if the workload reads no trips
     disturbance: DisturbanceConfig
     services: ServicesConfig
     seed: int
-    position: int
+    position: int = 0
 
     @property
     def fingerprint(self) -> str:

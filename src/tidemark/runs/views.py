@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
 
+from tidemark.errors import AnalysisError
+from tidemark.paths import REPOSITORY
 from tidemark.runs.names import MODES
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
@@ -24,6 +29,23 @@ def modes(run_set: RunSet) -> tuple[str, ...]:
 def in_order(run_set: RunSet) -> tuple[str, ...]:
     """Return the stacks of the plan, first the default one of results."""
     return (run_set.stack, *(stack for stack in run_set.stacks if stack != run_set.stack))
+
+
+def newest(run_set: RunSet, purpose: str) -> datetime:
+    """Return the start of the last run, the date of all outputs; raise AnalysisError, with `purpose`, without runs."""
+    moments = [datetime.fromisoformat(run.manifest.started_at) for run in run_set.runs]
+    if not moments:
+        raise AnalysisError(f"{run_set.results}: no series has a run, so there is nothing to {purpose}")
+    return max(moments)
+
+
+def locked_file(run_set: RunSet, name: str, sha256: str) -> Path | None:
+    """Return the lock file `name` with this SHA-256, next to the results or in the repository; None if changed."""
+    for root in (run_set.results.parent, REPOSITORY):
+        path = root / name
+        if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256:
+            return path
+    return None
 
 
 def one_a_system(run_set: RunSet) -> list[Series]:

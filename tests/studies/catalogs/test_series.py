@@ -7,8 +7,7 @@ from types import SimpleNamespace
 from typing import cast
 
 from tidemark.config import load
-from tidemark.pipeline.plan import make_plan
-from tidemark.pipeline.programs import tools
+from tidemark.pipeline.plan import make_plan, tools
 from tidemark.runs.spec import HasSettings, SeriesSpec
 from tidemark.studies.catalogs.settings import CatalogSettings, users_of
 from tidemark.studies.catalogs.study import Catalogs

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tidemark.config import load
-from tidemark.pipeline.duration_estimate import likely_seconds
-from tidemark.pipeline.plan import make_plan
+from tidemark.pipeline.plan import likely_seconds, make_plan
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.lhbench.settings import settings_of
 from tidemark.studies.lhbench.workload import Lhbench

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import Metric, MetricSet, NotAvailable
+from tidemark.analysis.metrics import Metric, MetricSet, checked_ratio
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate, generator
 from tidemark.errors import Incomparable
 from tidemark.results.tables.table import IDENTITY, Column, Table
@@ -50,13 +50,18 @@ class Comparison:
     synthetic: bool
 
 
+def _pairs(a: Side, b: Side) -> tuple[tuple[Series, Series], ...]:
+    """Return the series of which both sides have runs."""
+    first, second = a.series(), b.series()
+    return tuple((first[key], second[key]) for key in first if key in second and first[key].runs and second[key].runs)
+
+
 def compare(a: Side, b: Side) -> Comparison:
     """Compare B with A; raise Incomparable, with all reasons, if more than machine, versions or config differ."""
     reasons = list(dict.fromkeys(reason for check in CHECKS for reason in check(a, b)))
     if reasons:
         raise Incomparable(f"{a.name} and {b.name} cannot be compared: {'; '.join(reasons)}")
-    first, second = a.series(), b.series()
-    pairs = tuple((first[key], second[key]) for key in first if key in second and first[key].runs and second[key].runs)
+    pairs = _pairs(a, b)
     rows: list[list[Cell]] = []
     quantities = a.measures.quantities
     leading = quantities.leading
@@ -129,23 +134,17 @@ def _modes(a: Side, b: Side) -> Iterator[str]:
 
 def _oracles(a: Side, b: Side) -> Iterator[str]:
     for side in (a, b):
-        wrong = [
-            run.label for run in side.run_set.runs if run.manifest.oracle.applicable and not run.manifest.oracle.verdict
-        ]
+        wrong = [run.label for run in side.run_set.runs if run.manifest.oracle.is_wrong]
         if wrong:
             yield f"the oracle found that {wrong[0]} of {side.name} does not hold what was acknowledged"
-    second = b.series()
-    for key, series in a.series().items():
-        other = second.get(key)
-        if other is not None and series.runs and other.runs:
-            ours, theirs = (each.runs[0].manifest.oracle for each in (series, other))
-            if ours.applicable != theirs.applicable:
-                yield f"the oracle of {series.title} differs ({ours.reader} against {theirs.reader})"
+    for pair in _pairs(a, b):
+        ours, theirs = (each.runs[0].manifest.oracle for each in pair)
+        if ours.applicable != theirs.applicable:
+            yield f"the oracle of {pair[0].title} differs ({ours.reader} against {theirs.reader})"
 
 
 def _shared(a: Side, b: Side) -> Iterator[str]:
-    second = b.series()
-    if not any(series.runs and key in second and second[key].runs for key, series in a.series().items()):
+    if not _pairs(a, b):
         yield "they have no measured system in common"
 
 
@@ -164,27 +163,13 @@ def _column(quantities: MetricSet, quantity: Metric) -> Column:
 
 def _compared(quantity: Metric, a: Side, one: Series, b: Side, other: Series) -> Estimate | MissingCell:
     """Return the ratio of B to A; for signed quantities the difference, as a share of their scale if declared."""
-    if quantity.signed:
-        return _difference(a.measures.quantities.relative(quantity), a, one, b, other)
-    return _ratio(quantity, a, one, b, other)
+    shown = a.measures.quantities.relative(quantity) if quantity.signed else quantity
 
-
-def _ratio(quantity: Metric, a: Side, one: Series, b: Side, other: Series) -> Estimate | MissingCell:
     def compute() -> BootstrapEstimate:
-        below, above = a.measures.hot(quantity, one), b.measures.hot(quantity, other)
-        if not (below.log and above.log):
-            raise NotAvailable("a quantity that may be zero has no ratio")
-        return _apart(above, quantity, other).ratio(below)
+        below, above = a.measures.hot(shown, one), _apart(b.measures.hot(shown, other), shown, other)
+        return shown.as_shown(above.difference(below)) if quantity.signed else checked_ratio(above, below)
 
-    return attempt("", compute)
-
-
-def _difference(quantity: Metric, a: Side, one: Series, b: Side, other: Series) -> Estimate | MissingCell:
-    def compute() -> BootstrapEstimate:
-        below, above = a.measures.hot(quantity, one), b.measures.hot(quantity, other)
-        return quantity.as_shown(_apart(above, quantity, other).difference(below))
-
-    return attempt(quantity.shown_unit, compute)
+    return attempt(shown.shown_unit if quantity.signed else "", compute)
 
 
 def _apart(replicates: BootstrapEstimate, quantity: Metric, series: Series) -> BootstrapEstimate:
@@ -213,14 +198,12 @@ def _measured_by(a: Side, b: Side) -> Iterator[str]:
             yield f"In {letter}: {sentence}"
 
 
-def _readers(first: Mapping[Key, Series], second: Mapping[Key, Series]) -> Iterator[str]:
+def _readers(pairs: Sequence[tuple[Series, Series]]) -> Iterator[str]:
     """Yield notes on tables that were read back by different libraries; their contents were checked nevertheless."""
-    for key, series in first.items():
-        other = second.get(key)
-        if other is not None and series.runs and other.runs:
-            ours, theirs = (each.runs[0].manifest.oracle.reader for each in (series, other))
-            if ours != theirs:
-                yield f"The oracle of {series.title}, {series.mode_title}, read by {ours} in A and by {theirs} in B."
+    for series, other in pairs:
+        ours, theirs = (each.runs[0].manifest.oracle.reader for each in (series, other))
+        if ours != theirs:
+            yield f"The oracle of {series.title}, {series.mode_title}, read by {ours} in A and by {theirs} in B."
 
 
 def _notes(a: Side, b: Side, leading: Metric) -> Iterator[str]:
@@ -241,7 +224,7 @@ def _notes(a: Side, b: Side, leading: Metric) -> Iterator[str]:
     ]
     yield f"Versions that differ: {', '.join(changed)}." if changed else "Both ran the same versions."
     first, second = a.series(), b.series()
-    yield from _readers(first, second)
+    yield from _readers(_pairs(a, b))
     alone = [f"{series.title}, {series.mode_title}" for key, series in first.items() if key not in second]
     alone += [f"{series.title}, {series.mode_title}" for key, series in second.items() if key not in first]
     if alone:

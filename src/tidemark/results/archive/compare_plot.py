@@ -32,9 +32,7 @@ def _draw(comparison: Comparison) -> style.Frame:
     pairs, ratios = comparison.pairs, comparison.ratios
     made = style.frame(style.PAGE, max(ROW * len(pairs), 0.6))
     axes = made.axes(1.9, 1.5)
-    systems = {one.title: one.system for one, _ in pairs}
-    colours, shapes = style.colours(systems.values()), style.shapes(systems.values())
-    look = Look(*({title: chosen[name] for title, name in systems.items()} for chosen in (colours, shapes)))
+    look = Look.of({one.title: one.system for one, _ in pairs})
     axes.axvline(1, color=style.FAINT, linewidth=0.8)
     rows = []
     for row, ((one, _), ratio) in enumerate(zip(pairs, ratios, strict=True)):

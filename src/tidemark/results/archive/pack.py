@@ -9,20 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tidemark import __version__
-from tidemark.errors import AnalysisError
-from tidemark.paths import REPOSITORY
 from tidemark.progress import Progress
 from tidemark.results.archive.redaction import Discretion
 from tidemark.runs.provenance import unfinished
-from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
+from tidemark.runs.views import locked_file, newest
 
 METADATA = "ro-crate-metadata.json"
 # https://www.researchobject.org/ro-crate/specification/1.1/ plus one term from the workflow-run profiles.
@@ -46,6 +44,21 @@ KINDS = {
 PACKED = frozenset({".parquet", ".png", ".pdf"})  # already compressed
 
 
+@dataclass(frozen=True, slots=True)
+class Member:
+    """File of an archive, as its crate lists it."""
+
+    name: str
+    size: int
+    sha256: str
+
+    @property
+    def is_derived(self) -> bool:
+        """Return True if it is derived from other members, and so is rebuilt instead of unpacked."""
+        parts = PurePosixPath(self.name).parts
+        return parts[0] == "results" and len(parts) > 1 and parts[1] in DERIVED
+
+
 def digest(path: Path) -> str:
     """Return the SHA-256 of a file, in hex."""
     with path.open("rb") as file:
@@ -60,9 +73,10 @@ def write_archive(results: Path, target: Path) -> Path:
     run_set = RunSet.load(results)
     members = dict(sorted(_members(run_set)))
     discreet = Discretion(run_set)
-    packed = {name: _packed(discreet.content(path)) for name, path in members.items()}
-    moment = _moment(run_set)
-    crate = json.dumps(_crate(run_set, members, packed), indent=1, ensure_ascii=False) + "\n"
+    contents = ((name, discreet.content(path)) for name, path in members.items())
+    packed = [Member(name, len(content), hashlib.sha256(content).hexdigest()) for name, content in contents]
+    moment = newest(run_set, "archive")
+    crate = json.dumps(_crate(run_set, packed), indent=1, ensure_ascii=False) + "\n"
     beside = target.with_name(f".{target.name}.writing")
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -80,7 +94,7 @@ def write_archive(results: Path, target: Path) -> Path:
 def default_name(results: Path) -> str:
     """Return a name such as `tidemark-quick-20260102.zip`, from the protocol and the day of the last run."""
     run_set = RunSet.load(results)
-    return f"tidemark-{run_set.series[0].protocol}-{_moment(run_set):%Y%m%d}.zip"
+    return f"tidemark-{run_set.series[0].protocol}-{newest(run_set, 'archive'):%Y%m%d}.zip"
 
 
 def _add(file: zipfile.ZipFile, name: str, content: bytes, moment: datetime) -> None:
@@ -111,54 +125,27 @@ def _members(run_set: RunSet) -> Iterator[tuple[str, Path]]:
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             if file.is_file() and not file.name.startswith("."):
                 yield f"results/{file.relative_to(results).as_posix()}", file
-    yield from _locks(run_set.runs, results)
+    for name, wanted in sorted({pair for run in run_set.runs for pair in run.manifest.lock_digests}):
+        if (lock := locked_file(run_set, name, wanted)) is not None:
+            yield name, lock
     configuration = results.parent / "config.yaml"
     if configuration.is_file():
         yield "config.yaml", configuration
 
 
-def _locks(runs: tuple[Run, ...], results: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the lock files that the runs name, if unchanged since the runs."""
-    for name, wanted in sorted({pair for run in runs for pair in run.manifest.lock_digests}):
-        for root in (results.parent, REPOSITORY):
-            path = root / name
-            if path.is_file() and digest(path) == wanted:
-                yield name, path
-                break
-
-
-def _moment(run_set: RunSet) -> datetime:
-    moments = [datetime.fromisoformat(run.manifest.started_at) for run in run_set.runs]
-    if not moments:
-        raise AnalysisError(f"{run_set.results}: no series has a run, so there is nothing to archive")
-    return max(moments)
-
-
-@dataclass(frozen=True, slots=True)
-class _Packed:
-    """Size and hash of a file's content, for the crate."""
-
-    size: int
-    sha256: str
-
-
-def _packed(content: bytes) -> _Packed:
-    return _Packed(len(content), hashlib.sha256(content).hexdigest())
-
-
-def _crate(run_set: RunSet, members: dict[str, Path], packed: dict[str, _Packed]) -> dict[str, Any]:
-    first, last = min(run.manifest.started_at for run in run_set.runs), _moment(run_set).isoformat()
+def _crate(run_set: RunSet, members: Sequence[Member]) -> dict[str, Any]:
+    first, last = min(run.manifest.started_at for run in run_set.runs), newest(run_set, "archive").isoformat()
     datasets = run_set.datasets
     files = [
         {
-            "@id": name,
+            "@id": member.name,
             "@type": "File",
-            "name": Path(name).name,
-            "encodingFormat": KINDS.get(path.suffix, "application/octet-stream"),
-            "contentSize": str(packed[name].size),
-            "sha256": packed[name].sha256,
+            "name": Path(member.name).name,
+            "encodingFormat": KINDS.get(Path(member.name).suffix, "application/octet-stream"),
+            "contentSize": str(member.size),
+            "sha256": member.sha256,
         }
-        for name, path in members.items()
+        for member in members
     ]
     root = {
         "@id": "./",
@@ -188,7 +175,7 @@ def _crate(run_set: RunSet, members: dict[str, Path], packed: dict[str, _Packed]
             "name": "The measurement",
             "instrument": {"@id": "#tidemark"},
             "object": [{"@id": f"#dataset-{dataset.sha256[:12]}"} for dataset in datasets],
-            "result": [{"@id": name} for name in members if name.endswith("/run.json")],
+            "result": [{"@id": each.name} for each in members if each.name.endswith("/run.json")],
             "startTime": first,
             "endTime": last,
         },

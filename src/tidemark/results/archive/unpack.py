@@ -11,13 +11,12 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from tidemark.errors import AnalysisError, ConfigError, DiskFull, is_disk_full
 from tidemark.paths import sync_directory
 from tidemark.progress import Progress
-from tidemark.results.archive.pack import DERIVED, METADATA
+from tidemark.results.archive.pack import METADATA, Member
 from tidemark.runs.coding.json_reader import Fields, loaded
 from tidemark.runs.plan import PlanFile
 from tidemark.runs.runset import RunSet
@@ -29,19 +28,6 @@ LONGEST_NAME, LONGEST_PATH = 255, 1024  # bytes of a file name (the limit of fil
 PLAN, RUNS = "results/plan.json", "results/runs"
 READING = (zipfile.BadZipFile, zlib.error, NotImplementedError, OSError, EOFError, ValueError)
 TOPS = ("results", "envs", "config.yaml")  # allowed in an archive: it must not replace the program that unpacks it
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    name: str
-    size: int
-    sha256: str
-
-    @property
-    def is_derived(self) -> bool:
-        """Return True if it is derived from other members, and so is rebuilt instead of unpacked."""
-        parts = PurePosixPath(self.name).parts
-        return parts[0] == "results" and len(parts) > 1 and parts[1] in DERIVED
 
 
 def unpack_archive(archive: Path, root: Path) -> Path:

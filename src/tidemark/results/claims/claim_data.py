@@ -57,8 +57,7 @@ class ClaimData:
         if not series.runs:
             raise NotAvailable(f"{series.title}: {series.missing()}")
         for run in series.runs:
-            oracle = run.manifest.oracle
-            if oracle.applicable and not oracle.verdict and not self.losses_count:
+            if run.manifest.oracle.is_wrong and not self.losses_count:
                 raise NotAvailable(f"{run.label}: the table does not hold what was acknowledged")
         self.runs += series.runs
         return series

@@ -105,11 +105,6 @@ class Published:
         return cls(value, low, high, f.text("unit", ""), text, place)
 
     @property
-    def quotations(self) -> tuple[str, ...]:
-        """Parts of `text` that are quoted from the publication."""
-        return tuple(QUOTATION.findall(self.text))
-
-    @property
     def shown(self) -> str:
         """Number, range or bound with its unit, or the text if the publication states only words."""
         if self.value is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -11,13 +9,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
+from tidemark.analysis.formatting import Cell
 from tidemark.analysis.measures import Measures
 from tidemark.errors import AnalysisError
 from tidemark.paths import write_if_changed
 from tidemark.progress import duration
 from tidemark.results.claims.claims import UNTESTED, Claim, ClaimSet
 from tidemark.results.claims.judge import THESIS, ClaimReport, ClaimVerdict, Row, counts_text, judge_all, needs_label
-from tidemark.results.tables.table import markdown_grid
+from tidemark.results.tables.table import Column, Table, markdown_grid
 from tidemark.runs.runset import RunSet
 
 
@@ -59,11 +58,7 @@ def to_json(ledger: ClaimReport) -> str:
                 "systems": list(claim.measure.systems),
                 "modes": list(claim.measure.modes),
                 "sweeps": list(claim.sweeps),
-                "retest": {
-                    "command": row.retest.command,
-                    "seconds": row.retest.seconds,
-                    "disk_bytes": row.retest.disk_bytes,
-                },
+                "retest": asdict(row.retest),
             }
         )
     whole = {
@@ -98,17 +93,15 @@ def _judgement(judgement: ClaimVerdict) -> dict[str, object]:
 
 def to_csv(ledger: ClaimReport) -> str:
     """Return one line per claim; columns of stacks after the first have the stack's name as suffix."""
-    buffer = io.StringIO()
     rows = [_cells(row) for row in ledger.rows]
-    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return buffer.getvalue()
+    columns = tuple(Column(key, key) for key in rows[0])
+    cells = tuple(tuple(row.get(column.key) for column in columns) for row in rows)
+    return Table("claims", "Published claims, re-tested", columns, cells, (), ledger.dataset).csv()
 
 
-def _cells(row: Row) -> dict[str, object]:
+def _cells(row: Row) -> dict[str, Cell]:
     claim, published = row.claim, row.claim.published
-    cells: dict[str, object] = {
+    cells: dict[str, Cell] = {
         "id": claim.id,
         "study": row.study,
         "section": claim.section,
@@ -126,7 +119,7 @@ def _cells(row: Row) -> dict[str, object]:
     return cells
 
 
-def _value(judgement: ClaimVerdict) -> dict[str, object]:
+def _value(judgement: ClaimVerdict) -> dict[str, Cell]:
     ours = judgement.ours
     return {
         "ours": ours.value if ours else None,
@@ -138,7 +131,7 @@ def _value(judgement: ClaimVerdict) -> dict[str, object]:
     }
 
 
-def _verdict(judgement: ClaimVerdict) -> dict[str, object]:
+def _verdict(judgement: ClaimVerdict) -> dict[str, Cell]:
     return {
         "direction": judgement.direction,
         "size": judgement.size,
@@ -183,9 +176,12 @@ def to_markdown(ledger: ClaimReport) -> str:
 def describe(row: Row) -> str:
     """Return one claim as terminal text: values, verdict per stack, its tables and figures, and its retest command."""
     claim = row.claim
-    folders = {True: "results/figures", False: "results/tables"}
-    links = [f"{folders[name.startswith('figure-')]}/{row.study}/{name}" for name in claim.shown]
-    endings = [".svg" if name.startswith("figure-") else ".md" for name in claim.shown]
+    links = [
+        f"results/figures/{row.study}/{name}.svg"
+        if name.startswith("figure-")
+        else f"results/tables/{row.study}/{name}.md"
+        for name in claim.shown
+    ]
     about = "" if row.published_text == claim.published.text else f": {claim.published.text}"
     lines = [
         f"{claim.id} (section {claim.section})",
@@ -203,7 +199,7 @@ def describe(row: Row) -> str:
         ]
     lines += [
         f"  measure     {claim.measure}",
-        f"  shown in    {', '.join(f'{link}{ending}' for link, ending in zip(links, endings, strict=True))}",
+        f"  shown in    {', '.join(links)}",
         f"  test alone  {row.retest.command}",
         f"              about {duration(row.retest.seconds)}, {row.retest.disk_bytes / 1e9:.1f} GB of disk",
     ]

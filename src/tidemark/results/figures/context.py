@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,12 @@ class Look:
 
     colours: dict[str, str]
     shapes: dict[str, str]
+
+    @classmethod
+    def of(cls, systems: Mapping[str, str]) -> Look:
+        """Return the look of `systems`, names by title."""
+        chosen = (style.colours(systems.values()), style.shapes(systems.values()))
+        return cls(*({title: each[name] for title, name in systems.items()} for each in chosen))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +83,7 @@ class FigureContext:
 
     @classmethod
     def of(cls, measures: Measures) -> FigureContext:
-        titles = {series.title: series.system for series in measures.run_set.series}
-        colours, shapes = style.colours(titles.values()), style.shapes(titles.values())
-        each = ({title: chosen[name] for title, name in titles.items()} for chosen in (colours, shapes))
-        return cls(measures, Look(*each))
+        return cls(measures, Look.of({series.title: series.system for series in measures.run_set.series}))
 
     @property
     def run_set(self) -> RunSet:

@@ -59,26 +59,19 @@ def draw(contexts: Mapping[str, FigureContext], commissions: Sequence[FigureTask
     write_atomically(folder / "index.json", json.dumps({"schema_version": 1, "figures": entries}, indent=1) + "\n")
 
 
-@dataclass(frozen=True, slots=True)
-class _WorkerState:
-    """Input and output of a drawing process."""
-
-    contexts: Mapping[str, FigureContext]
-    folder: Path
-
-
-_desks: list[_WorkerState] = []  # of this process, at most one
+_given: list[tuple[Mapping[str, FigureContext], Path]] = []  # contexts and folder of this process, at most one
 
 
 def _settle(contexts: Mapping[str, FigureContext], folder: Path) -> None:
     style.apply()
-    _desks[:] = [_WorkerState(contexts, folder)]
+    _given[:] = [(contexts, folder)]
 
 
 def _draw(figure_task: FigureTask) -> tuple[list[str], Entry]:
     """Draw a figure; return the names of its files and its index entry."""
     figure_spec, group = figure_task.figure_spec, figure_task.group
-    context, folder = _desks[0].contexts[group], _desks[0].folder
+    ((contexts, folder),) = _given
+    context = contexts[group]
     reason: str | None = None
     drawn: DrawnFigure | None = None
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from tidemark.analysis.formatting import listed
@@ -69,9 +70,7 @@ def _oracle(run_set: RunSet) -> str:
 
 def _proofs(run_set: RunSet) -> str:
     first = [run for run in run_set.runs if run.cold]
-    counts: dict[str, int] = {}
-    for run in first:
-        counts[run.manifest.cold_proof.verdict] = counts.get(run.manifest.cold_proof.verdict, 0) + 1
+    counts = Counter(run.manifest.cold_proof.verdict for run in first)
     if not first:
         return "No series has a run 0."
     methods = listed(sorted({run.manifest.cold_proof.method for run in first}))
@@ -94,9 +93,7 @@ def _openings(run_set: RunSet) -> str:
     opened = [run.manifest.opening for run in first if run.manifest.opening is not None]
     if not opened:
         return "How cold they are when their windows open is not known."
-    counts: dict[str, int] = {}
-    for proof in opened:
-        counts[proof.verdict] = counts.get(proof.verdict, 0) + 1
+    counts = Counter(proof.verdict for proof in opened)
     shares = [100 * proof.resident_share for proof in opened if proof.resident_share is not None]
     ends = list(dict.fromkeys(f"{share:.0f}" for share in (min(shares), max(shares)))) if shares else []
     between = f", with {' to '.join(ends)} % of the files in the page cache" if ends else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,6 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.results.claims.claims import NOT_TESTABLE
 from tidemark.results.claims.judge import counts_text, needs_label
-from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.views import counterparts, in_order, modes
 
@@ -149,16 +148,11 @@ class StackWriter:
         except NotAvailable:
             return "–"
 
-    def _runs(self, stack: str) -> Iterator[Run]:
-        for series in self._measures.run_set.series:
-            if series.stack == stack:
-                yield from series.runs
-
     def _asked(self, stack: str) -> dict[str, str]:
         """Return versions by name, without DuckDB extensions, whose version is an uninformative commit hash."""
         found: dict[str, set[str]] = {}
         names: dict[str, str] = {}  # client and harness may spell a library's name differently
-        for run in self._runs(stack):
+        for run in self._measures.run_set.runs_with(stack):
             lake = [("DuckLake", value) for key, value in run.manifest.system.settings if key == LAKE]
             for name, version in (*run.manifest.versions, *lake):
                 if not name.startswith("duckdb-") and not version.startswith(NOT_TOLD):
@@ -168,7 +162,7 @@ class StackWriter:
     def _declared(self, stack: str) -> dict[str, frozenset[str]]:
         """Return the capabilities of each system by title, as recorded by its runs."""
         found: dict[str, frozenset[str]] = {}
-        for run in self._runs(stack):
+        for run in self._measures.run_set.runs_with(stack):
             system = run.manifest.system
             found[system.title] = found.get(system.title, frozenset()) | set(system.capabilities)
         return found

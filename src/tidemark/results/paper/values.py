@@ -1,12 +1,17 @@
-"""Computed content of the paper: named values, sentences, tables, figures and claims."""
+"""The paper: named values, sentences, tables, figures and claims from results/, set with the sources of paper/.
+
+Typst makes a PDF of the same bytes from the same results.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +20,7 @@ from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.formatting import listed
 from tidemark.errors import AnalysisError
 from tidemark.machine.cold import COLD_SHARE, HOT_SHARE
+from tidemark.paths import REPOSITORY, write_atomically
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
 from tidemark.results.paper.method_text import setting
 from tidemark.results.paper.paper_section import Chapter
@@ -22,9 +28,11 @@ from tidemark.results.paper.paper_tables import sheet, without_runs
 from tidemark.results.paper.stacks import StackWriter
 from tidemark.runs.dataset import Provenance
 from tidemark.runs.runset import RunSet, Series
+from tidemark.runs.views import newest, one_a_system
 
 WIDE_POINTS = 300.0  # a figure above this width takes both columns
-MEGABYTE = 1e6
+NEEDED_FOR = "write a paper about"
+PAPER = REPOSITORY / "paper"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +48,11 @@ class Sources:
     def read(cls, results: Path) -> Sources:
         """Read the JSON files of `results`; raise AnalysisError, naming the file, if one is missing or unreadable."""
         index = _object(results / "tables" / "index.json")
-        tables = tuple(_object(results / "tables" / _json_of(entry)) for entry in index["tables"])
+        names = [name for entry in index["tables"] for name in entry["files"] if name.endswith(".json")]
+        tables = tuple(_object(results / "tables" / name) for name in names)
         figures = tuple(_object(results / "figures" / "index.json")["figures"])
         bench = results / "bench.json"
         return cls(tables, figures, _object(results / "claims.json"), _object(bench) if bench.exists() else None)
-
-
-def _json_of(entry: Mapping[str, Any]) -> str:
-    """Return the name of the JSON file of a table in the index."""
-    return next(str(name) for name in entry["files"] if name.endswith(".json"))
 
 
 def _object(path: Path) -> dict[str, Any]:
@@ -61,6 +65,46 @@ def _object(path: Path) -> dict[str, Any]:
     return found
 
 
+def write_paper(run_set: RunSet, chapters: Sequence[Chapter], more: Mapping[str, str], paper: Path = PAPER) -> Path:
+    """Write values.json to results/paper, compile the paper there, and return the path of results/paper.pdf.
+
+    `more` maps names to sentences that concern several studies.
+
+    Each study's chapter is copied from the study's folder to the shared sections. The compiler can read only results/,
+    and uses only its bundled fonts.
+    """
+    # Imported here, because the compiler is 25 MB of machine code that no other step needs.
+    import typst
+
+    results = run_set.results
+    found = values(run_set, Sources.read(results), chapters, more)
+    stage = results / "paper"
+    shutil.rmtree(stage, ignore_errors=True)
+    # Copy contents only: sources may be in a read-only folder, and with its mode the copy would be read-only too.
+    copies = {source: source.relative_to(paper) for source in sorted(paper.rglob("*")) if source.is_file()}
+    copies |= {each.brings.chapter: Path("chapters", f"{each.study}.typ") for each in chapters}
+    # The pages around the chapters come from the first study that provides them.
+    fronts = [each.brings.front for each in chapters if each.brings.front]
+    copies |= {path: Path("front.typ") for path in fronts[:1]}
+    for source, place in copies.items():
+        (stage / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, stage / place)
+    write_atomically(stage / "values.json", json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    moment = newest(run_set, NEEDED_FOR).astimezone(UTC)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            pdf = typst.compile(
+                stage / "main.typ", root=results, ignore_system_fonts=True, font_paths=[], timestamp=moment
+            )
+        except typst.TypstError as error:
+            raise AnalysisError(f"{stage / 'main.typ'}: the paper cannot be set: {error.diagnostic}") from error
+    if caught:
+        raise AnalysisError(f"{stage / 'main.typ'}: the compiler warns: {caught[0].message}")
+    write_atomically(results / "paper.pdf", pdf)
+    return results / "paper.pdf"
+
+
 def values(run_set: RunSet, sources: Sources, chapters: Sequence[Chapter], more: Mapping[str, str]) -> dict[str, Any]:
     """Return the content of values.json, including each study's contribution. All texts are ready to print.
 
@@ -68,7 +112,7 @@ def values(run_set: RunSet, sources: Sources, chapters: Sequence[Chapter], more:
     """
     first = chapters[0]
     stacks = StackWriter(first.measures, sources.claims)
-    moment = newest(run_set)
+    moment = newest(run_set, NEEDED_FOR)
     return {
         "synthetic": any(dataset.synthetic for dataset in run_set.datasets),
         "date": {"year": moment.year, "month": moment.month, "day": moment.day},
@@ -85,7 +129,7 @@ def values(run_set: RunSet, sources: Sources, chapters: Sequence[Chapter], more:
         "labelled": sources.claims["labelled"],
         **_together(*(each.brings.parts(each.measures, sources.bench) for each in chapters)),
         "claims": sources.claims["claims"],
-        "systems": [_system(series) for series in _one_a_system(run_set)],
+        "systems": [_system(series) for series in one_a_system(run_set) if not series.is_null_baseline],
         "tables": [sheet(without_runs(table)) for table in sources.tables],
         "sources": _sources(sources.figures),
         "figures": _named_once([_figure(figure, run_set.results) for figure in sources.figures]),
@@ -102,14 +146,6 @@ def _together[Value](*parts: Mapping[str, Value]) -> dict[str, Value]:
     return made
 
 
-def newest(run_set: RunSet) -> datetime:
-    """Return the start of the last run, the date of all outputs; raise AnalysisError if there is no run."""
-    moments = [datetime.fromisoformat(run.manifest.started_at) for run in run_set.runs]
-    if not moments:
-        raise AnalysisError(f"{run_set.results}: no series has a run, so there is nothing to write a paper about")
-    return max(moments)
-
-
 def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
     """Return single values by name."""
     runs = run_set.runs
@@ -120,7 +156,7 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
     counts = sources.claims["counts"]
     made = {
         "version": __version__,
-        "date": f"{newest(run_set):%Y-%m-%d}",
+        "date": f"{newest(run_set, NEEDED_FOR):%Y-%m-%d}",
         "protocol": listed(list(dict.fromkeys(series.protocol for series in run_set.series))),
         "stack": listed(list(run_set.stacks)),
         "window": _seconds(windows),
@@ -149,9 +185,8 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
         "claims": f"{sum(counts.values()):,}",
     }
     made |= {f"claims-{verdict.replace(' ', '-')}": f"{count:,}" for verdict, count in counts.items()}
-    for series in run_set.series:
-        if series.stack == run_set.stack:
-            made |= {f"version-{name}": version for run in series.runs for name, version in run.manifest.versions}
+    for run in run_set.runs_with(run_set.stack):
+        made |= {f"version-{name}": version for name, version in run.manifest.versions}
     return made
 
 
@@ -185,14 +220,6 @@ def _dataset(dataset: Provenance | None) -> dict[str, str]:
 def _seconds(windows: list[float]) -> str:
     shortest, longest = f"{windows[0]:.3g}", f"{windows[-1]:.3g}"
     return f"{shortest} s" if shortest == longest else f"{shortest} to {longest} s"
-
-
-def _one_a_system(run_set: RunSet) -> list[Series]:
-    found: dict[str, Series] = {}
-    for series in run_set.select(harness=False):
-        if series.runs:
-            found.setdefault(series.system, series)
-    return list(found.values())
 
 
 def _system(series: Series) -> dict[str, str]:

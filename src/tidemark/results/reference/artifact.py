@@ -9,7 +9,7 @@ from tidemark.analysis.formatting import estimate_text
 from tidemark.progress import duration
 from tidemark.results.claims.judge import Row
 from tidemark.results.reference.content import About, Held, Reference
-from tidemark.results.tables.table import markdown_grid
+from tidemark.results.tables.table import markdown_grid, markdown_list
 
 NOT_KEPT = "no reference"
 FOLDERS = (
@@ -86,18 +86,14 @@ def artifact(
         _table("Where things are", ("path", "what it is"), [(f"`{path}`", what) for path, what in FOLDERS]),
         *(
             _claims(study, [row for row in rows if row.study == study], seconds, held, stacks)
-            for study in _studies(rows)
+            for study in dict.fromkeys(row.study for row in rows)
         ),
         _environment(references),
-        _list("Warnings to expect", WARNINGS),
-        _list("How results may differ elsewhere", ELSEWHERE),
-        _list("What was never run", SCOPE),
+        markdown_list("Warnings to expect", WARNINGS),
+        markdown_list("How results may differ elsewhere", ELSEWHERE),
+        markdown_list("What was never run", SCOPE),
     )
     return "\n".join(line for section in sections for line in section)
-
-
-def _studies(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(row.study for row in rows))
 
 
 def _start(efforts: Sequence[Effort]) -> Iterator[str]:
@@ -177,12 +173,6 @@ def _of(about: About) -> Iterator[str]:
     yield f"  - measured by {' and '.join(about.harnesses)}"
     if about.archive:
         yield f"  - made from an archive with SHA-256 `{about.archive}`"
-    yield ""
-
-
-def _list(title: str, items: Sequence[str]) -> Iterator[str]:
-    yield f"## {title}\n"
-    yield from (f"- {item}" for item in items)
     yield ""
 
 

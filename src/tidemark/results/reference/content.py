@@ -8,7 +8,7 @@ per run, which are in the archive that the reference results were computed from.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -185,15 +185,13 @@ def folders(place: Path) -> list[Path]:
 
 def read_references(place: Path) -> list[Reference]:
     """Return the reference results at `place`; raise AnalysisError, naming file and key, if one is invalid."""
-    return list(_read(folders(place)))
-
-
-def _read(found: Sequence[Path]) -> Iterator[Reference]:
-    for folder in found:
+    made = []
+    for folder in folders(place):
         fields = Fields.read(folder / FILE)
         if fields.integer("schema_version") != SCHEMA_VERSION:
             raise AnalysisError(
                 f"{folder / FILE}: key 'schema_version': found {fields.integer('schema_version')}; allowed: "
                 f"{SCHEMA_VERSION}, which this version of Tidemark writes"
             )
-        yield read(Reference, fields)
+        made.append(read(Reference, fields))
+    return made

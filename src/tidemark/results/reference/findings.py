@@ -20,6 +20,7 @@ import yaml
 from tidemark.errors import AnalysisError
 from tidemark.paths import REPOSITORY
 from tidemark.results.reference.content import TABLES
+from tidemark.results.tables.table import markdown_list
 from tidemark.runs.coding.json_reader import Fields
 from tidemark.runs.coding.serde import Pairs, read
 
@@ -256,7 +257,7 @@ def page(found: Sequence[Shown]) -> str:
         lines += _claimed(each)
     if not claimed:
         lines += ["None yet: the reference results show none of those that are declared.", ""]
-    lines += _listed("Not claimed", [f"`{each.finding.id}`: {each.why_not}." for each in own if each.why_not])
+    lines += markdown_list("Not claimed", [f"`{each.finding.id}`: {each.why_not}." for each in own if each.why_not])
     before = _worst_first([each for each in found if each.finding.published is not None])
     if before:
         lines += ["## Seen here, published by others before", ""]
@@ -331,10 +332,3 @@ def _about(finding: Finding) -> Iterator[str]:
 
 def _known(known: Known) -> str:
     return f"{known.place} ({known.words})"
-
-
-def _listed(title: str, items: Sequence[str]) -> Iterator[str]:
-    if items:
-        yield f"## {title}\n"
-        yield from (f"- {item}" for item in items)
-        yield ""

@@ -18,7 +18,7 @@ from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.figures import style
 from tidemark.results.report.answer import answers
 from tidemark.results.report.first import read_first
-from tidemark.results.report.summary_table import Subject, asking, comparisons, question_data
+from tidemark.results.report.summary_table import Subject, asking, comparisons, question_data, short, shortened
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.names import STAGES
 from tidemark.runs.proofs import ColdProof
@@ -87,7 +87,10 @@ def report_data(
             {"name": name, "title": series.title, "colour": colours[name], "harness": series.is_null_baseline}
             for name, series in systems.items()
         ],
-        "quantities": [_quantity(quantity) for quantity in headline.values()],
+        "quantities": [
+            {"key": each.key, "title": each.title, "unit": each.shown_unit, "signed": each.signed}
+            for each in headline.values()
+        ],
         "of_runs": list(of_runs),
         "leading": studies[0].quantities.leading.noun,
         "parts": {part: style.PARTS[part] for part in STAGES},
@@ -109,11 +112,6 @@ def _headline(measures: Measures) -> list[Metric]:
 def _of_runs(measures: Measures) -> list[Metric]:
     """Return the quantities shown per run: the first higher-is-better headline quantity, such as events/s."""
     return [quantity for quantity in measures.quantities.headline if quantity.better == HIGHER][:1]
-
-
-def _quantity(quantity: Metric) -> dict[str, Any]:
-    about = {"key": quantity.key, "title": quantity.title, "unit": quantity.shown_unit}
-    return about | {"signed": quantity.signed}
 
 
 def _shown(measures: Measures, quantity: Metric, series: Series) -> BootstrapEstimate:
@@ -145,19 +143,12 @@ def _estimate(compute: Callable[[], BootstrapEstimate]) -> list[float | None] | 
         found = compute().estimate("")
     except NotAvailable:
         return None
-    if not math.isfinite(found.value):
-        return None
-    return [_short(found.value), _short(found.low), _short(found.high)]
-
-
-def _short(value: float | None) -> float | None:
-    """Round to five significant digits, enough for a screen."""
-    return None if value is None else float(f"{value:.5g}")
+    return shortened(found) if math.isfinite(found.value) else None
 
 
 def _points(x: NDArray[np.float64], y: NDArray[np.float64], most: int) -> list[list[float | None]]:
     finite = np.isfinite(y)
-    return [[_short(a), _short(b)] for a, b in zip(*thinned(x[finite], y[finite], most), strict=True)]
+    return [[short(a), short(b)] for a, b in zip(*thinned(x[finite], y[finite], most), strict=True)]
 
 
 def _run(measures: Measures, run: Run, repeat: int | None, most: int) -> dict[str, Any]:
@@ -183,7 +174,7 @@ def _run(measures: Measures, run: Run, repeat: int | None, most: int) -> dict[st
         "read": _points(starts, run.column("poll_ns") / 1e6, most // 3) if run.has("poll_ns") else [],
         "cpu": _points(seconds.second, seconds.cpu_percent, most),
         "disk": [] if disk is None else _points(seconds.second, disk / 1e6, most),
-        "tail": [[_short(float(time)), share] for time, share in tail],
+        "tail": [[short(float(time)), share] for time, share in tail],
         "budget": {part: dict(run.manifest.time_budget_ns).get(part, 0) for part in STAGES},
         "facts": facts(run),
         "manifest": _manifest(run),

@@ -101,12 +101,7 @@ def _failures(run_set: RunSet) -> tuple[str, bool]:
 
 def _wrong(run_set: RunSet) -> str:
     """Return a sentence on counted runs whose tables do not hold what was acknowledged, by system, or empty."""
-    found = [
-        (series.title, run)
-        for series in run_set.series
-        for run in series.runs
-        if run.manifest.oracle.applicable and not run.manifest.oracle.verdict
-    ]
+    found = [(series.title, run) for series in run_set.series for run in series.runs if run.manifest.oracle.is_wrong]
     if not found:
         return ""
     titles = ", ".join(dict.fromkeys(title for title, _ in found))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tidemark.progress import Progress
+from tidemark.results.archive.pack import digest
 from tidemark.results.archive.unpack import opened
 from tidemark.results.figures import style
 from tidemark.results.report.answer import answers
@@ -37,7 +37,7 @@ def write_gallery(places: Sequence[Path], subjects: Subjects, target: Path) -> P
 
     Raise AnalysisError for the first that is incomplete or damaged; nothing is written in that case.
     """
-    colours = _Colours()
+    colours: dict[str, str] = {}  # of each system, the same in all result sets
     shelf = _Shelf()
     with Progress("gallery", len(places), " result sets") as progress:
         for number, place in enumerate(places):
@@ -47,14 +47,6 @@ def write_gallery(places: Sequence[Path], subjects: Subjects, target: Path) -> P
     target.parent.mkdir(parents=True, exist_ok=True)
     write_page(_data(shelf, colours), target)
     return target
-
-
-class _Colours(dict[str, str]):
-    """Colour of each system, the same in all result sets."""
-
-    def learn(self, run_set: RunSet) -> None:
-        names = dict.fromkeys((*self, *(series.system for series in run_set.series)))
-        self.update(style.colours(names))
 
 
 def _name(place: Path, shelf: _Shelf) -> str:
@@ -67,14 +59,14 @@ def _name(place: Path, shelf: _Shelf) -> str:
 
 
 def _add(
-    shelf: _Shelf, name: str, place: Path, run_set: RunSet, subjects: Sequence[Subject], colours: _Colours
+    shelf: _Shelf, name: str, place: Path, run_set: RunSet, subjects: Sequence[Subject], colours: dict[str, str]
 ) -> None:
-    colours.learn(run_set)
+    colours.update(style.colours((*colours, *(series.system for series in run_set.series))))
     told = {each["label"]: each for each in read_first(run_set, [subject.measures for subject in subjects])}
     shelf.archives.append(
         {
             "name": name,
-            "sha256": _sha256(place),
+            "sha256": digest(place) if place.is_file() else "",  # a folder may change
             "title": name,
             "machine": told["Machine"]["text"],
             "dataset": dataset_label(run_set),
@@ -101,15 +93,7 @@ def _add(
                 shelf.systems.setdefault(row.asked.system, title)
 
 
-def _sha256(place: Path) -> str:
-    """Return the SHA-256 of an archive; empty for a folder, which may change."""
-    if not place.is_file():
-        return ""
-    with place.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _data(shelf: _Shelf, colours: _Colours) -> dict[str, Any]:
+def _data(shelf: _Shelf, colours: dict[str, str]) -> dict[str, Any]:
     """Return the same structure as `report_data`, without data on individual runs and claims."""
     synthetic = [archive["name"] for archive in shelf.archives if archive["synthetic"]]
     first = [

@@ -19,7 +19,7 @@ from typing import Any
 
 from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import HIGHER, LOWER, Metric, NotAvailable
+from tidemark.analysis.metrics import HIGHER, LOWER, Metric, NotAvailable, checked_ratio
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.manifest import DEFAULT_DURABILITY
@@ -75,10 +75,6 @@ class SummaryMetric:
     extreme: str = "best"  # or "worst"
     none: str = "None was seen"  # answer to a signed question if no system is above zero
 
-    def ask(self, asked: SystemRuns) -> BootstrapEstimate:
-        """Return the answer in `unit`; raise NotAvailable if there is none."""
-        return self.of(asked, self.mode)
-
     def noted(self, asked: SystemRuns) -> str:
         """Return the remark on the answer; empty if there is none."""
         try:
@@ -92,11 +88,7 @@ class SummaryMetric:
         Raise NotAvailable.
         """
         first, second = (one, other) if self.better == LOWER else (other, one)
-        if self.signed:
-            return first.difference(second)
-        if not (first.log and second.log):
-            raise NotAvailable("a quantity that may be zero has no ratio")
-        return first.ratio(second)
+        return first.difference(second) if self.signed else checked_ratio(first, second)
 
 
 def hot(quantity: Metric) -> Answering:
@@ -198,7 +190,7 @@ def _row(asked: SystemRuns, questions: Sequence[SummaryMetric]) -> Row:
 
 def _answer(question: SummaryMetric, asked: SystemRuns) -> BootstrapEstimate | NotAvailable:
     try:
-        found = question.ask(asked)
+        found = question.of(asked, question.mode)
     except NotAvailable as absent:
         return absent
     return found if math.isfinite(found.value) else NotAvailable("cannot be computed from so few operations")
@@ -314,12 +306,8 @@ def _cell(question: SummaryMetric, row: Row, place: int) -> dict[str, Any]:
     answer = row.answers[place]
     if isinstance(answer, NotAvailable):
         return {"missing": str(answer)}
-    estimate = answer.estimate(question.unit)
-    return {"value": _short(estimate.value), **_ends(estimate), "note": question.noted(row.asked)}
-
-
-def _ends(estimate: Estimate) -> dict[str, float | None]:
-    return {"low": _short(estimate.low), "high": _short(estimate.high)}
+    value, low, high = shortened(answer.estimate(question.unit))
+    return {"value": value, "low": low, "high": high, "note": question.noted(row.asked)}
 
 
 def _ratios(group: Group, question: SummaryMetric, place: int) -> list[list[list[float | None] | None]]:
@@ -333,13 +321,18 @@ def _ratio(
     if isinstance(one, NotAvailable) or isinstance(other, NotAvailable):
         return None
     try:
-        found = question.worse(one, other).estimate("")
+        return shortened(question.worse(one, other).estimate(""))
     except NotAvailable:
         return None
-    return [_short(found.value), _short(found.low), _short(found.high)]
 
 
-def _short(value: float | None) -> float | None:
+def shortened(estimate: Estimate) -> list[float | None]:
+    """Return the value and the ends of its interval, as `short` does."""
+    return [short(estimate.value), short(estimate.low), short(estimate.high)]
+
+
+def short(value: float | None) -> float | None:
+    """Round to DIGITS significant digits; None for no finite number."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.{DIGITS}g}")
 
 

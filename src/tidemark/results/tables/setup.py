@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -10,13 +9,12 @@ from dataclasses import dataclass
 
 from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.errors import AnalysisError
-from tidemark.paths import REPOSITORY
 from tidemark.results.tables import proofs as tables_proofs
 from tidemark.results.tables.table import OF_SWEEPS, RUN, SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.coding.json_reader import spelt
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
-from tidemark.runs.views import modes, one_a_system
+from tidemark.runs.views import locked_file, modes, one_a_system
 
 LOCATION = "location"  # setting with the folder of a run's table, which is not a property of the system
 TOOLS = "envs/tools/"
@@ -81,21 +79,16 @@ def plain(name: str) -> str:
 
 def read_locks(run_set: RunSet, stack: str) -> Lock:
     """Return the locks of `stack` with the digests recorded by the runs, from the archive or the repository."""
-    digests = {
-        name: digest
-        for series in run_set.series
-        if series.stack == stack
-        for run in series.runs
-        for name, digest in run.manifest.lock_digests
-    }
+    digests = dict(pair for run in run_set.runs_with(stack) for pair in run.manifest.lock_digests)
     wheels: dict[str, str] | None = None
     jars: dict[str, str] | None = None
     needs_probe = False  # the stack's own lock, without which a tool's could be taken for it
     for name, digest in digests.items():
-        content = _locked_file(run_set, name, digest)
-        if content is None:
+        path = locked_file(run_set, name, digest)
+        if path is None:
             needs_probe |= not name.endswith(".toml") and not name.startswith(TOOLS)
             continue
+        content = path.read_text()
         if name.endswith(".toml"):
             found = tomllib.loads(content).get("dependencies", [])
             jars = (jars or {}) | {item["artifactId"]: item["version"] for item in found}
@@ -105,14 +98,6 @@ def read_locks(run_set: RunSet, stack: str) -> Lock:
             # A tool has a separate environment: for packages that the stack has too, the stack's version is used.
             wheels = named | (wheels or {}) if name.startswith(TOOLS) else (wheels or {}) | named
     return Lock(None if needs_probe else wheels, jars)
-
-
-def _locked_file(run_set: RunSet, name: str, digest: str) -> str | None:
-    for root in (run_set.results.parent, REPOSITORY):
-        path = root / name
-        if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == digest:
-            return path.read_text()
-    return None
 
 
 def same_version(locked: str, asked: str) -> bool:
@@ -129,7 +114,7 @@ def _software(builder: TableBuilder) -> Table:
     first = {name for each in theirs for name in each}
     for stack in run_set.stacks:
         lock = read_locks(run_set, stack)
-        runs = [run for series in run_set.series if series.stack == stack for run in series.runs]
+        runs = run_set.runs_with(stack)
         asked: dict[str, dict[str, str]] = {}
         names: dict[str, str] = {}
         rows += [[*row, *[None] * len(publications)] for row in _tidemark(stack, runs)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison, listed
-from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.metrics import Metric, NotAvailable, checked_ratio
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.tables.table import IDENTITY, Column, Table, TableBuilder
 from tidemark.runs.coding.json_reader import spelt
@@ -51,10 +51,7 @@ def compared(builder: TableBuilder, quantity: Metric, series: Series, base: Seri
         raise NotAvailable("the main configuration has no run to compare with")
     if series.hot_runs and base.hot_runs:
         return measures.ratio(quantity, series, base)
-    first, second = measures.cold(quantity, series), measures.cold(quantity, base)
-    if not (first.log and second.log):
-        raise NotAvailable("a quantity that may be zero has no ratio")
-    return first.ratio(second)
+    return checked_ratio(measures.cold(quantity, series), measures.cold(quantity, base))
 
 
 def _table(builder: TableBuilder, sweep: str, axis: str) -> Table:

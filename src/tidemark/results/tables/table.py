@@ -7,7 +7,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -165,6 +165,14 @@ def markdown_grid(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table of texts, each on one line and with its pipes escaped."""
     lines = ([cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows)
     return "\n".join(f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *lines))
+
+
+def markdown_list(title: str, items: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a section with a list; nothing without items."""
+    if items:
+        yield f"## {title}\n"
+        yield from (f"- {item}" for item in items)
+        yield ""
 
 
 def _text(text: str) -> str:
