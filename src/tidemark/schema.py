@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,11 @@ class Origin:
 @cache
 def sections() -> dict[str, dict[str, Any]]:
     """Return the JSON schemas of the studies' sections, by study name."""
-    return {
-        path.parent.name: yaml.safe_load(path.read_text()) for path in sorted(SECTIONS.glob("*/config.schema.yaml"))
-    }
+    found = {path.parent.name: yaml.safe_load(path.read_text()) for path in SECTIONS.glob("*/config.schema.yaml")}
+    for path in SECTIONS.glob("*/config.py"):
+        declared = import_module(f"{__package__}.studies.{path.parent.name}.config").CONFIG
+        found[path.parent.name] = {**json_schema(declared), "default": {}}
+    return dict(sorted(found.items()))
 
 
 @cache
