@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET
+
 from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec
@@ -20,7 +22,7 @@ def section(config: Config) -> FreshnessSection:
     """Return the study's section, parsed and checked. Raises ConfigError if it is invalid."""
     found = FreshnessSection.parse(config.sections[SECTION], config.protocol, config.origin)
     ramp = found.protocol.ramp
-    for name in ramp.without if ramp else ():
+    for name in () if ramp is UNSET else ramp.excluded:
         place = (SECTION, "protocols", config.protocol, "ramp", "without")
         known = [*of_kind(TableSystem), *of_kind(StreamingSink)]
         system_of(name, SECTION, found.given["systems"], known, place, config.origin)
