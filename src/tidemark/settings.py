@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 DAY = 86_400  # the longest time that can be set, in seconds
 NAME = "^[a-z0-9][a-z0-9-]*$"
@@ -251,6 +251,11 @@ Size = TypeVar("Size")
 Protocols = Annotated[
     dict[str, Size], Meta(min_length=1), about("Named sets of sizes. Add a line to define another one.")
 ]
+
+
+def or_else[T](value: T | UnsetType, otherwise: T) -> T:
+    """Return the `value` of a key; `otherwise` if the key was left out."""
+    return otherwise if value is UNSET else value
 
 
 def decoded[T](values: Mapping[str, Any], kind: type[T]) -> T:

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import HasSettings, WorkloadSettings
 from tidemark.schema import Origin, one_of
-from tidemark.settings import decoded
+from tidemark.settings import decoded, or_else
 from tidemark.studies.catalogs.config import Protocol
 from tidemark.systems.registry import SystemEntry
 
@@ -100,7 +100,7 @@ class CatalogsSection:
         several = users > ALONE
         return CatalogSettings(
             users=users,
-            depth=sizes.concurrent_depth if several and sizes.concurrent_depth is not UNSET else sizes.depth,
+            depth=or_else(sizes.concurrent_depth, sizes.depth) if several else sizes.depth,
             parts=",".join(self.parts),
             mixed_requests=sizes.mixed_requests,
             open_seconds=float(sizes.open_seconds),

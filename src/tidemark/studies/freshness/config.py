@@ -29,11 +29,6 @@ class Ramp(Struct, frozen=True, kw_only=True):
         Seconds, about("Length of each step; a slope can be judged if a step has at least 4 commits.")
     ]
 
-    @property
-    def excluded(self) -> tuple[str, ...]:
-        """Names of systems without such a series."""
-        return () if self.without is UNSET else self.without
-
 
 class Protocol(Struct, frozen=True, kw_only=True):
     """Named set of policies, rates and durations."""
@@ -95,11 +90,6 @@ class Protocol(Struct, frozen=True, kw_only=True):
             "Connect's worker waits for events (60 s), and than the broker waits for a killed worker (45 s)."
         ),
     ]
-
-    @property
-    def own_patience(self) -> float:
-        """Maximum wait, in seconds, for events of Tidemark's own consumers, and after ramps."""
-        return self.drain_seconds if self.own_drain_seconds is UNSET else self.own_drain_seconds
 
 
 POLICIES = ["event", "100ms", "1s", "10s", "1000rows"]

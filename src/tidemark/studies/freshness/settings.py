@@ -13,7 +13,7 @@ from msgspec import UNSET
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import WorkloadSettings
 from tidemark.schema import Origin, one_of
-from tidemark.settings import decoded
+from tidemark.settings import decoded, or_else
 from tidemark.studies.freshness.config import Protocol
 from tidemark.systems.registry import SystemEntry
 
@@ -115,13 +115,14 @@ class FreshnessSection:
         made = [self._cell(policy, rate, encoding) for policy, rate in shapes]
         if sizes.kills:
             made.append(replace(self._cell(sizes.policy, sizes.kill_rate, encoding), kills=sizes.kills))
-        if sizes.ramp is not UNSET and name not in sizes.ramp.excluded:
+        if sizes.ramp is not UNSET and name not in or_else(sizes.ramp.without, ()):
             climbing = self._cell(sizes.policy, sizes.ramp.rate, encoding)
             made.append(replace(climbing, steps=sizes.ramp.steps, step_seconds=float(sizes.ramp.step_seconds)))
         for each in made:
             # Events left after a climb need not arrive: by then it is known which rate was too high.
             is_patient = is_pipeline and not each.steps
-            yield replace(each, drain_seconds=float(sizes.drain_seconds if is_patient else sizes.own_patience))
+            longest = sizes.drain_seconds if is_patient else or_else(sizes.own_drain_seconds, sizes.drain_seconds)
+            yield replace(each, drain_seconds=longest)
 
     def window_seconds(self, settings: FreshnessSettings) -> float:
         """Return the seconds in which events arrive: at least two commits, and more for each kill."""
