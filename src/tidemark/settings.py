@@ -24,6 +24,7 @@ NAME = "^[a-z0-9][a-z0-9-]*$"
 
 Text = Annotated[str, Meta(min_length=1)]
 WebAddress = Annotated[str, Meta(pattern="^https?://[^/]+/?$")]
+SparkMaster = Annotated[str, Meta(pattern=r"^(local|local\[([1-9][0-9]{0,3}|\*)\]|spark://[^/\s]+)$")]
 
 
 def about(description: str, **bounds: Any) -> Meta:
@@ -139,7 +140,7 @@ class ServicesConfig:
         ),
     ] = None
     spark_master: Annotated[
-        Annotated[str, Meta(pattern=r"^(local|local\[([1-9][0-9]{0,3}|\*)\]|spark://[^/\s]+)$")] | None,
+        SparkMaster | None,
         about(
             "Where Spark's tasks run: local[N], in one process with N threads, or spark://host:port, the master of a "
             "running standalone cluster of the release here (3.5) that sees this folder at the same path. null: local, "
