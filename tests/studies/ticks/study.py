@@ -1,5 +1,5 @@
 # ruff: noqa: ARG001, ARG002 -- the protocol has parameters that so small a study does not use
-"""The smallest possible study: two files of code, a schema, a claim and a chapter. It times repeated sleeps."""
+"""The smallest possible study: three files of code, a claim and a chapter. It times repeated sleeps."""
 
 from __future__ import annotations
 
