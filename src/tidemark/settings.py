@@ -296,8 +296,8 @@ def _plain(rule: Any, parts: Mapping[str, Any]) -> Any:
     if "description" in plain:
         plain["description"] = " ".join(plain["description"].split())
     others = rule.get("additionalProperties")
-    if others and "$ref" in others:
-        del plain["additionalProperties"]["description"]  # the key that holds the mapping has a description
+    if others and "$ref" in others and "description" not in others:
+        del plain["additionalProperties"]["description"]  # a docstring describes a key, and these have no fixed name
     if "properties" in rule:
         plain["properties"] = {name: _plain(below, parts) for name, below in rule["properties"].items()}
     if "required" in rule:
