@@ -8,17 +8,17 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import jsonschema
-import yaml
 from jsonschema.exceptions import best_match
 
 from tidemark.errors import ConfigError
 from tidemark.settings import CommonSettings, json_schema
 
-SECTIONS = Path(__file__).parent / "studies"  # one folder per study, which holds the schema of its section
+SECTIONS = Path(__file__).parent / "studies"  # one folder per study, whose config.py declares its section
 COMMAND_LINE = -1  # in place of a line number, for a value of the command line
 
 Key = tuple[str, ...]  # path of names, outermost first
@@ -41,9 +41,11 @@ class Origin:
 @cache
 def sections() -> dict[str, dict[str, Any]]:
     """Return the JSON schemas of the studies' sections, by study name."""
-    return {
-        path.parent.name: yaml.safe_load(path.read_text()) for path in sorted(SECTIONS.glob("*/config.schema.yaml"))
-    }
+    found = {}
+    for path in sorted(SECTIONS.glob("*/config.py")):
+        declared = import_module(f"{__package__}.studies.{path.parent.name}.config").CONFIG
+        found[path.parent.name] = {**json_schema(declared), "default": {}}
+    return found
 
 
 @cache

@@ -1,28 +1,30 @@
-"""Settings declared as dataclasses: decoded, bounded, described and turned into a JSON Schema from one declaration.
+"""Settings declared as classes: decoded, bounded, described and turned into a JSON Schema from one declaration.
 
 Each field is a key. Its type, its default and its `Meta` (bounds, pattern, description) are the rules of the key:
 
     class Section:
         rate: Annotated[int, Meta(ge=1, le=100_000, description="Events per second that are due.")] = 1000
 
-A class's docstring describes the key that holds it. A field without a default must be given.
+A class's docstring describes the key that holds it. A field without a default must be given; one whose default is UNSET
+may be left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 DAY = 86_400  # the longest time that can be set, in seconds
 NAME = "^[a-z0-9][a-z0-9-]*$"
 
 Text = Annotated[str, Meta(min_length=1)]
 WebAddress = Annotated[str, Meta(pattern="^https?://[^/]+/?$")]
+SparkMaster = Annotated[str, Meta(pattern=r"^(local|local\[([1-9][0-9]{0,3}|\*)\]|spark://[^/\s]+)$")]
 
 
 def about(description: str, **bounds: Any) -> Meta:
@@ -35,7 +37,14 @@ def one_of_these(*allowed: str) -> Meta:
     return Meta(extra_json_schema={"enum": [*allowed]})
 
 
+class Shipped(dict[str, Any]):
+    """Default of a mapping, as it is written in a configuration; msgspec accepts a plain dict only if it is empty."""
+
+
 UNIQUE = Meta(extra_json_schema={"uniqueItems": True})
+
+Seconds = Annotated[float, Meta(gt=0, le=DAY)]
+Count = Annotated[int, Meta(ge=1, le=1000)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +140,7 @@ class ServicesConfig:
         ),
     ] = None
     spark_master: Annotated[
-        Annotated[str, Meta(pattern=r"^(local|local\[([1-9][0-9]{0,3}|\*)\]|spark://[^/\s]+)$")] | None,
+        SparkMaster | None,
         about(
             "Where Spark's tasks run: local[N], in one process with N threads, or spark://host:port, the master of a "
             "running standalone cluster of the release here (3.5) that sees this folder at the same path. null: local, "
@@ -217,9 +226,37 @@ class CommonSettings:
             "'./tidemark stack add' made; each is a lock in envs/."
         ),
     ] = ("thesis",)
-    disturbance: DisturbanceConfig = field(default_factory=DisturbanceConfig)
-    dataset: DatasetConfig = field(default_factory=DatasetConfig)
-    services: ServicesConfig = field(default_factory=ServicesConfig)
+    disturbance: DisturbanceConfig = DisturbanceConfig()
+    dataset: DatasetConfig = DatasetConfig()
+    services: ServicesConfig = ServicesConfig()
+
+
+System = Annotated[
+    dict[str, Any],
+    about(
+        "The system's own options; './tidemark systems' lists them.",
+        extra_json_schema={
+            "properties": {
+                "like": {"type": "string", "description": "The system that this is a variant of."},
+                "title": {"type": "string", "description": "The variant's name in tables and figures."},
+            }
+        },
+    ),
+]
+Systems = Annotated[
+    dict[Annotated[str, Meta(pattern=NAME)], System],
+    Meta(min_length=1),
+    about("The systems to measure, by name. A variant is a new name with 'like' and the options that differ."),
+]
+Size = TypeVar("Size")
+Protocols = Annotated[
+    dict[str, Size], Meta(min_length=1), about("Named sets of sizes. Add a line to define another one.")
+]
+
+
+def or_else[T](value: T | UnsetType, otherwise: T) -> T:
+    """Return the `value` of a key; `otherwise` if the key was left out."""
+    return otherwise if value is UNSET else value
 
 
 def decoded[T](values: Mapping[str, Any], kind: type[T]) -> T:
@@ -228,10 +265,9 @@ def decoded[T](values: Mapping[str, Any], kind: type[T]) -> T:
 
 
 def json_schema(kind: type) -> dict[str, Any]:
-    """Return the JSON Schema of a dataclass of settings, without references.
+    """Return the JSON Schema of a class of settings, without references.
 
-    Unknown keys are forbidden where a dataclass names the keys. A key that holds a dataclass may be left out if each of
-    its fields has a default.
+    Unknown keys are forbidden where a class names the keys.
     """
     (top,), parts = msgspec.json.schema_components(
         (kind,), schema_hook=lambda _type: {"type": "string"}, ref_template="{name}"
@@ -252,16 +288,20 @@ def _plain(rule: Any, parts: Mapping[str, Any]) -> Any:
         (other,) = (each for each in rule["anyOf"] if each != null)
         rest = {key: value for key, value in rule.items() if key != "anyOf"}
         rule = {**_plain(other, parts), **rest, "type": [other["type"], "null"]}
-    plain = {key: _plain(value, parts) for key, value in rule.items() if key not in ("title", "default")}
+    plain = {key: _plain(value, parts) for key, value in rule.items() if key not in ("title", "default", "properties")}
     if "default" in rule:
         plain["default"] = msgspec.json.decode(msgspec.json.encode(rule["default"]))
     if "enum" in plain:
         plain.pop("type", None)
-    if "properties" in plain:
+    if "description" in plain:
+        plain["description"] = " ".join(plain["description"].split())
+    others = rule.get("additionalProperties")
+    if others and "$ref" in others and "description" not in others:
+        del plain["additionalProperties"]["description"]  # a docstring describes a key, and these have no fixed name
+    if "properties" in rule:
+        plain["properties"] = {name: _plain(below, parts) for name, below in rule["properties"].items()}
+    if "required" in rule:
         plain["additionalProperties"] = False
-        if not plain["required"]:
+        if not rule["required"]:
             del plain["required"]
-        for name, below in plain["properties"].items():
-            if below.get("type") == "object" and name not in plain.get("required", ()):
-                below.setdefault("default", {})
     return plain

@@ -8,10 +8,11 @@ from pathlib import Path
 from tidemark import code
 
 # Packages and files whose code determines what is measured, and how. Planning and analysis are not included, nor are
-# the shapes of run files, whose meaning has a version.
+# the shapes of run files, whose meaning has a version, and the declarations of settings, whose values a run records.
 MEASURING = ("machine", "measure", "services", "stream", "studies", "systems", "process_lifetime.py")
 FRAME = "tidemark.measure.series"
 NOT_ITS_OWN = "studies/registry.py", "studies/study.py"
+DECLARATIONS = "config.py"  # in the folder of a study
 
 
 @cache
@@ -31,4 +32,5 @@ def client_digest(system: str) -> str:
 
 def _measuring(paths: frozenset[Path]) -> list[Path]:
     others = {code.PACKAGE / name for name in NOT_ITS_OWN}
-    return [path for path in code.files(*MEASURING) if path in paths and path not in others]
+    measuring = [path for path in code.files(*MEASURING) if path in paths and path not in others]
+    return [path for path in measuring if path.name != DECLARATIONS]

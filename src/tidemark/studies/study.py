@@ -2,11 +2,11 @@
 
 Each study has a folder next to this file:
 
-    config.schema.yaml  schema of its section of config.yaml
-    study.py            STUDY = Study(...): its name and its question
-    plan.py             plan(config, base) and limits(config): the series that the section requests
-    workload.py         WORKLOAD: the work done in a window
-    results.py          RESULTS = Results(...): how its runs become tables, figures, claims and a chapter
+    config.py    CONFIG: the class of its section of config.yaml, which declares every key
+    study.py     STUDY = Study(...): its name and its question
+    plan.py      plan(config, base) and limits(config): the series that the section requests
+    workload.py  WORKLOAD: the work done in a window
+    results.py   RESULTS = Results(...): how its runs become tables, figures, claims and a chapter
 
 The files are separate and imported on demand, because a process that plans or measures must not load the analysis
 libraries. In a small study, plan, limits, WORKLOAD or RESULTS may be in study.py instead. Most of what a results.py

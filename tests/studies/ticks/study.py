@@ -1,4 +1,4 @@
-"""The smallest study: a claim, a chapter, the schema of its settings, and two files of code. It times sleeps."""
+"""The smallest study: its settings, a claim, a chapter and two more files of code. It times sleeps."""
 
 from __future__ import annotations
 

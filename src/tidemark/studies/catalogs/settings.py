@@ -7,9 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from msgspec import UNSET
+
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import HasSettings, WorkloadSettings
 from tidemark.schema import Origin, one_of
+from tidemark.settings import decoded, or_else
+from tidemark.studies.catalogs.config import Protocol
 from tidemark.systems.registry import SystemEntry
 
 SECTION = "catalogs"
@@ -51,27 +55,6 @@ def users_of(series: HasSettings) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
-    """Named set of sizes: tree, users, requests and runs."""
-
-    depth: int
-    users: tuple[int, ...]
-    runs: int
-    window_seconds: float
-    mixed_requests: int
-    open_seconds: float
-    sequential_rate: float
-    concurrent_rate: float
-    hot_updates: int
-    appends: int
-    races: int
-    churns: int
-    kills: int
-    repeats: int
-    concurrent_depth: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class CatalogsSection:
     """Parsed section."""
 
@@ -85,12 +68,12 @@ class CatalogsSection:
     def parse(cls, given: Mapping[str, Any], protocol: str, origin: Origin) -> CatalogsSection:
         """Parse the section. Raises ConfigError, with the place of the key, for unknown names and too deep trees."""
         one_of(protocol, given["protocols"], ("protocol",), origin)
-        sizes = given["protocols"][protocol]
-        for key in ("depth", "concurrent_depth"):
-            if key in sizes and longest_path(sizes[key]) > LONGEST_PATH:
-                allowed = max(depth for depth in range(1, 21) if longest_path(depth) <= LONGEST_PATH)
+        sizes = decoded(given["protocols"][protocol], Protocol)
+        for key, depth in (("depth", sizes.depth), ("concurrent_depth", sizes.concurrent_depth)):
+            if depth is not UNSET and longest_path(depth) > LONGEST_PATH:
+                allowed = max(each for each in range(1, 21) if longest_path(each) <= LONGEST_PATH)
                 raise ConfigError(
-                    f"{origin.place((SECTION, 'protocols', protocol, key))}: found {sizes[key]}; allowed: at most "
+                    f"{origin.place((SECTION, 'protocols', protocol, key))}: found {depth}; allowed: at most "
                     f"{allowed}, because catalogs keep a namespace's path in {LONGEST_PATH} characters"
                 )
         if given["parts"][0] != CREATE:
@@ -104,7 +87,7 @@ class CatalogsSection:
                 f"'{CRASH}' at the end, because a server that was killed is not the one that the other parts measure"
             )
         return cls(
-            protocol=Protocol(**{**sizes, "users": tuple(sizes["users"])}),
+            protocol=sizes,
             systems=tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items()),
             parts=tuple(given["parts"]),
             timeout_seconds=given["timeout_seconds"],
@@ -117,7 +100,7 @@ class CatalogsSection:
         several = users > ALONE
         return CatalogSettings(
             users=users,
-            depth=sizes.concurrent_depth or sizes.depth if several else sizes.depth,
+            depth=or_else(sizes.concurrent_depth, sizes.depth) if several else sizes.depth,
             parts=",".join(self.parts),
             mixed_requests=sizes.mixed_requests,
             open_seconds=float(sizes.open_seconds),

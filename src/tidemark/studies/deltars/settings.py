@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import WorkloadSettings
 from tidemark.schema import Origin, one_of, system_of
+from tidemark.settings import decoded
+from tidemark.studies.deltars.config import Protocol
 from tidemark.systems.bulk.base import BulkTable
 from tidemark.systems.registry import SystemEntry, of_kind
 
@@ -47,16 +49,9 @@ def processors() -> int:
 
 @dataclass(frozen=True, slots=True)
 class DeltarsSection:
-    """The section, parsed: repetitions of the write and read of each table, and the clients' processors.
+    """The section, parsed, with the sizes of the protocol in force."""
 
-    `slow` replaces `tables` for systems whose writes go through an engine.
-    """
-
-    tables: Mapping[str, int]
-    slow: Mapping[str, int]
-    cores: tuple[int, ...]
-    instead: Mapping[str, Mapping[str, Any]]  # overrides, by the system's name
-    repeats: int
+    sizes: Protocol
     systems: tuple[SystemEntry, ...]
     given: Mapping[str, Any]
 
@@ -64,8 +59,8 @@ class DeltarsSection:
     def parse(cls, given: Mapping[str, Any], protocol: str, origin: Origin) -> DeltarsSection:
         """Return the parsed section; ConfigError, with the place of the key, for an unknown name."""
         one_of(protocol, given["protocols"], ("protocol",), origin)
-        sizes = given["protocols"][protocol]
-        named = [("tables", name) for name in sizes["tables"]] + [("slow", name) for name in sizes["slow"]]
+        sizes = decoded(given["protocols"][protocol], Protocol)
+        named = [("tables", name) for name in sizes.tables] + [("slow", name) for name in sizes.slow]
         for key, name in named:
             if DATA.fullmatch(name) is None:
                 place = origin.place((SECTION, "protocols", protocol, key, name))
@@ -75,16 +70,15 @@ class DeltarsSection:
                 )
         systems = tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items())
         otherwise = (SECTION, "protocols", protocol, "instead")
-        for name in sizes["instead"]:
+        for name in sizes.instead:
             system_of(name, SECTION, given["systems"], of_kind(BulkTable), otherwise, origin)
-        return cls(
-            sizes["tables"], sizes["slow"], tuple(sizes["cores"]), sizes["instead"], sizes["repeats"], systems, given
-        )
+        return cls(sizes, systems, given)
 
     def cells(self, name: str, is_slow: bool) -> Iterator[DeltarsSettings]:
         """Yield the settings of the series of the system `name`, for which this machine has enough processors."""
-        for data, repetitions in (self.slow if is_slow else self.tables).items():
-            for cores in self.instead.get(name, {}).get("cores", self.cores):
+        sizes = self.sizes
+        for data, repetitions in (sizes.slow if is_slow else sizes.tables).items():
+            for cores in sizes.instead.get(name, sizes).cores:
                 if cores <= processors():
                     yield DeltarsSettings(
                         data=data,
@@ -96,4 +90,4 @@ class DeltarsSection:
 
     def beyond(self) -> list[int]:
         """Return the configured numbers of processors that this machine does not have."""
-        return [cores for cores in self.cores if cores > processors()]
+        return [cores for cores in self.sizes.cores if cores > processors()]

@@ -89,7 +89,9 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
         for settings in deltars.cells(entry.name, chosen.system.is_slow):
             longest = settings.repetitions * 2 * settings.timeout_seconds
             spec = spec_of(base, entry, chosen, settings, window_seconds=longest, runs=1)
-            made += [replace(spec, cpus=settings.cores, repeat=number) for number in range(1, deltars.repeats + 1)]
+            made += [
+                replace(spec, cpus=settings.cores, repeat=number) for number in range(1, deltars.sizes.repeats + 1)
+            ]
     return made
 
 

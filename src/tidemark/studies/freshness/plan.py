@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET
+
 from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec
 from tidemark.schema import system_of
 from tidemark.services.polaris.server import Polaris
 from tidemark.services.servers import out_of_reach
+from tidemark.settings import or_else
 from tidemark.studies.freshness.settings import SECTION, FreshnessSection
 from tidemark.studies.freshness.workload import WORKLOAD
 from tidemark.systems.base import Capability
@@ -20,7 +23,7 @@ def section(config: Config) -> FreshnessSection:
     """Return the study's section, parsed and checked. Raises ConfigError if it is invalid."""
     found = FreshnessSection.parse(config.sections[SECTION], config.protocol, config.origin)
     ramp = found.protocol.ramp
-    for name in ramp.without if ramp else ():
+    for name in () if ramp is UNSET else or_else(ramp.without, ()):
         place = (SECTION, "protocols", config.protocol, "ramp", "without")
         known = [*of_kind(TableSystem), *of_kind(StreamingSink)]
         system_of(name, SECTION, found.given["systems"], known, place, config.origin)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
+
+from msgspec import UNSET
 
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import WorkloadSettings
 from tidemark.schema import Origin, one_of
+from tidemark.settings import decoded, or_else
+from tidemark.studies.freshness.config import Protocol
 from tidemark.systems.registry import SystemEntry
 
 SECTION = "freshness"
@@ -82,34 +86,6 @@ class FreshnessSettings(WorkloadSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class Ramp:
-    """Rate that doubles with each step until the table falls behind."""
-
-    rate: int  # of the first step
-    steps: int  # at most
-    step_seconds: float
-    without: Sequence[str] = ()  # systems that are left out
-
-
-@dataclass(frozen=True, slots=True)
-class Protocol:
-    """Named set of policies, rates and durations."""
-
-    policies: tuple[str, ...]  # of Tidemark's consumers, at `rate`
-    intervals: tuple[str, ...]  # of pipelines, at `rate`
-    rate: int
-    rates: tuple[int, ...]  # of all systems, with `policy`
-    policy: str
-    kills: int
-    kill_rate: int
-    kill_seconds: float  # added to a window for each kill
-    window_seconds: float
-    drain_seconds: float
-    own_drain_seconds: float  # of Tidemark's consumers, and of climbs
-    ramp: Ramp | None
-
-
-@dataclass(frozen=True, slots=True)
 class FreshnessSection:
     """Parsed section."""
 
@@ -121,17 +97,13 @@ class FreshnessSection:
     def parse(cls, given: Mapping[str, Any], protocol: str, origin: Origin) -> FreshnessSection:
         """Parse the section. Raises ConfigError, with the place of the key, for unknown names and invalid numbers."""
         one_of(protocol, given["protocols"], ("protocol",), origin)
-        sizes = given["protocols"][protocol]
-        several = {name: tuple(sizes[name]) for name in ("policies", "intervals", "rates")}
-        own = {"own_drain_seconds": sizes.get("own_drain_seconds", sizes["drain_seconds"])}
-        ramp = {"ramp": Ramp(**sizes["ramp"]) if "ramp" in sizes else None}
-        parsed = Protocol(**{**sizes, **several, **own, **ramp})
-        if Policy.parse(parsed.policy).interval_ms is None:
+        sizes = decoded(given["protocols"][protocol], Protocol)
+        if Policy.parse(sizes.policy).interval_ms is None:
             raise ConfigError(
-                f"{origin.place((SECTION, 'protocols', protocol, 'policy'))}: found '{parsed.policy}'; allowed: a "
+                f"{origin.place((SECTION, 'protocols', protocol, 'policy'))}: found '{sizes.policy}'; allowed: a "
                 "time, such as 1s: it is what pipelines and consumers are set to alike"
             )
-        return cls(parsed, tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items()), given)
+        return cls(sizes, tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items()), given)
 
     def cells(self, name: str, is_pipeline: bool) -> Iterator[FreshnessSettings]:
         """Yield the settings of each series of the system `name`; a pipeline's events are always JSON."""
@@ -143,13 +115,14 @@ class FreshnessSection:
         made = [self._cell(policy, rate, encoding) for policy, rate in shapes]
         if sizes.kills:
             made.append(replace(self._cell(sizes.policy, sizes.kill_rate, encoding), kills=sizes.kills))
-        if sizes.ramp is not None and name not in sizes.ramp.without:
+        if sizes.ramp is not UNSET and name not in or_else(sizes.ramp.without, ()):
             climbing = self._cell(sizes.policy, sizes.ramp.rate, encoding)
             made.append(replace(climbing, steps=sizes.ramp.steps, step_seconds=float(sizes.ramp.step_seconds)))
         for each in made:
             # Events left after a climb need not arrive: by then it is known which rate was too high.
             is_patient = is_pipeline and not each.steps
-            yield replace(each, drain_seconds=float(sizes.drain_seconds if is_patient else sizes.own_drain_seconds))
+            longest = sizes.drain_seconds if is_patient else or_else(sizes.own_drain_seconds, sizes.drain_seconds)
+            yield replace(each, drain_seconds=longest)
 
     def window_seconds(self, settings: FreshnessSettings) -> float:
         """Return the seconds in which events arrive: at least two commits, and more for each kill."""

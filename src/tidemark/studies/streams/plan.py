@@ -11,7 +11,8 @@ from typing import Any
 from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec
-from tidemark.studies.streams.settings import SECTION, StreamSettings, StreamsSection, Sweep
+from tidemark.settings import or_else
+from tidemark.studies.streams.settings import SECTION, StreamSettings, StreamsSection
 from tidemark.systems.base import Capability, Variant
 from tidemark.systems.registry import spec_of, variant, with_defaults
 from tidemark.systems.tables import TableSystem
@@ -43,9 +44,9 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
         )
         if streams.main:
             made += _repeated(spec, streams.protocol.repeats, chosen)
-        for sweep in streams.sweeps:
-            for varied in _vary(spec, settings, sweep, streams, config):
-                made += _repeated(varied, sweep.repeats or streams.protocol.repeats, chosen)
+        for name, sweep in streams.sweeps.items():
+            for varied in _vary(spec, settings, name, streams, config):
+                made += _repeated(varied, or_else(sweep.repeats, streams.protocol.repeats), chosen)
     return made
 
 
@@ -53,8 +54,8 @@ def limits(config: Config) -> list[str]:
     """Return one sentence for each sweep value that this machine cannot provide."""
     most = os.cpu_count() or 1
     return [
-        f"sweep '{sweep.name}': {value} {sweep.axis} were asked for, this machine has {most}; measured with {most}"
-        for sweep in section(config).sweeps
+        f"sweep '{name}': {value} {sweep.axis} were asked for, this machine has {most}; measured with {most}"
+        for name, sweep in section(config).sweeps.items()
         if sweep.axis in PROCESSORS
         for value in sweep.values
         if isinstance(value, int) and value > most
@@ -66,7 +67,7 @@ def _stores(chosen: Variant) -> bool:
 
 
 def _window_seconds(chosen: Variant, streams: StreamsSection) -> float:
-    return streams.protocol.window_seconds if _stores(chosen) else streams.protocol.harness_window_seconds
+    return streams.protocol.window_seconds if _stores(chosen) else streams.harness_window_seconds
 
 
 def _repeated(spec: SeriesSpec, repeats: int, chosen: Variant) -> list[SeriesSpec]:
@@ -87,25 +88,26 @@ def _check_compression(chosen: Variant, streams: StreamsSection, config: Config)
 
 
 def _vary(
-    base: SeriesSpec, settings: StreamSettings, sweep: Sweep, streams: StreamsSection, config: Config
+    base: SeriesSpec, settings: StreamSettings, name: str, streams: StreamsSection, config: Config
 ) -> Iterator[SeriesSpec]:
-    """Yield `base` once for each value of the sweep's axis; yield nothing if the sweep excludes it."""
-    if sweep.systems is not None and base.name not in sweep.systems:
+    """Yield `base` once for each value of the axis of the sweep `name`; yield nothing if the sweep excludes it."""
+    sweep = streams.sweeps[name]
+    if base.name not in or_else(sweep.systems, (base.name,)):
         return
-    if settings.mode not in (sweep.modes or streams.modes):
+    if settings.mode not in or_else(sweep.modes, streams.modes):
         return
-    window = min(sweep.window_seconds or base.window_seconds, base.window_seconds * 6)
+    window = min(or_else(sweep.window_seconds, base.window_seconds), base.window_seconds * 6)
     if sweep.axis == "commits":
-        window = sweep.window_seconds or LONGEST_SECONDS
+        window = or_else(sweep.window_seconds, LONGEST_SECONDS)
     for value in sweep.values:
         wanted = int if sweep.axis == "cpus" else type(getattr(settings, sweep.axis))
         if type(value) is not wanted:
-            place = config.origin.place((SECTION, "sweep", sweep.name, "values"))
+            place = config.origin.place((SECTION, "sweep", name, "values"))
             raise ConfigError(f"{place}: found {value!r}; allowed for '{sweep.axis}': {wanted.__name__}")
         if sweep.axis in PROCESSORS:
             value = min(value, os.cpu_count() or 1)
         changed: dict[str, Any] = {sweep.axis: value}
-        spec = replace(base, sweep=sweep.name, window_seconds=window, runs=sweep.runs or base.runs)
+        spec = replace(base, sweep=name, window_seconds=window, runs=or_else(sweep.runs, base.runs))
         if sweep.axis == "cpus":
             yield replace(spec, **changed)
         else:

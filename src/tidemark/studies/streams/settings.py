@@ -11,6 +11,8 @@ from tidemark.errors import ConfigError
 from tidemark.runs.names import BATCH, MAIN, SINGLE
 from tidemark.runs.spec import WorkloadSettings
 from tidemark.schema import Key, Origin, one_of
+from tidemark.settings import or_else
+from tidemark.studies.streams.config import Protocol, Sweep
 from tidemark.systems.registry import SystemEntry
 
 SECTION = "streams"
@@ -47,57 +49,13 @@ class StreamSettings(WorkloadSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
-    """Named set of window lengths, runs and repeats."""
-
-    name: str
-    window_seconds: float
-    runs: int
-    repeats: int = 1
-    null_seconds: float | None = None
-
-    @property
-    def harness_window_seconds(self) -> float:
-        """Window length in seconds of a system that stores nothing: its speed is constant from the first second on."""
-        return min(self.window_seconds, NULL_SECONDS if self.null_seconds is None else self.null_seconds)
-
-
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """Sweep of one setting; None means the configuration's own value."""
-
-    name: str
-    axis: str
-    values: tuple[Any, ...]
-    systems: tuple[str, ...] | None
-    modes: tuple[str, ...] | None
-    window_seconds: float | None
-    runs: int | None
-    repeats: int | None
-
-    @classmethod
-    def parse(cls, name: str, given: Mapping[str, Any]) -> Sweep:
-        systems, modes = given.get("systems"), given.get("modes")
-        return cls(
-            name=name,
-            axis=given["axis"],
-            values=tuple(given["values"]),
-            systems=tuple(systems) if systems else None,
-            modes=tuple(modes) if modes else None,
-            window_seconds=given.get("window_seconds"),
-            runs=given.get("runs"),
-            repeats=given.get("repeats"),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class StreamsSection:
     """Parsed section."""
 
     protocol: Protocol
     systems: tuple[SystemEntry, ...]
     modes: tuple[str, ...]
-    sweeps: tuple[Sweep, ...]
+    sweeps: Mapping[str, Sweep]  # chosen ones, by name
     main: bool  # whether the configuration itself is measured, in addition to sweeps
     cpus: int | None
     given: Mapping[str, Any]  # the complete section by key
@@ -108,20 +66,27 @@ class StreamsSection:
         one_of(protocol, given["protocols"], ("protocol",), origin)
         for name in given["sweeps"]:
             one_of(name, [MAIN, *given["sweep"]], (SECTION, "sweeps"), origin)
-        chosen = {name: given["sweep"][name] for name in given["sweeps"] if name != MAIN}
-        for name, sweep in chosen.items():
-            for system in sweep.get("systems", ()):
+        # As written, and not decoded: a window of 8 seconds and one of 8.0 are recorded as two series.
+        sizes = Protocol(**given["protocols"][protocol])
+        sweeps = {name: Sweep(**given["sweep"][name]) for name in given["sweeps"] if name != MAIN}
+        for name, sweep in sweeps.items():
+            for system in or_else(sweep.systems, ()):
                 one_of(system, given["systems"], (SECTION, "sweep", name, "systems"), origin)
         _check_polaris(given, services, origin)
         return cls(
-            protocol=Protocol(protocol, **given["protocols"][protocol]),
+            protocol=sizes,
             systems=tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items()),
             modes=tuple(given["modes"]),
-            sweeps=tuple(Sweep.parse(name, sweep) for name, sweep in chosen.items()),
+            sweeps=sweeps,
             main=MAIN in given["sweeps"],
             cpus=given["cpus"],
             given=given,
         )
+
+    @property
+    def harness_window_seconds(self) -> float:
+        """Window length in seconds of a system that stores nothing: its speed is constant from the first second on."""
+        return min(self.protocol.window_seconds, or_else(self.protocol.null_seconds, NULL_SECONDS))
 
     def settings(self, mode: str) -> StreamSettings:
         """Return the settings of a series in `mode`, without those of sweeps."""

@@ -1,0 +1,295 @@
+"""Section `ingest` of the configuration: every key with its type, range, default and meaning."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from tidemark.settings import UNIQUE, Count, Protocols, Shipped, Systems, about, one_of_these
+
+Longest = Annotated[float, Meta(gt=0, le=864_000)]
+Above = Annotated[float, Meta(gt=0)]
+Writers = Annotated[int, Meta(ge=1, le=64)]
+Rows = Annotated[int, Meta(ge=1, le=1_000_000)]
+Limit = Annotated[int, Meta(ge=1)]
+Names = Annotated[tuple[str, ...], UNIQUE, about("Names of 'systems'; others have no effect.")]
+
+
+class GroupSizes(Struct, frozen=True, kw_only=True):
+    """Clients behind a front that gathers requests into commits: a series per system, shape and policy."""
+
+    systems: Names = ()
+    shapes: Annotated[
+        tuple[Annotated[str, Meta(pattern="^[1-9][0-9]{0,4}x([1-9][0-9]{0,2}|1000)$")], ...],
+        UNIQUE,
+        about("Rows per request x clients, each a connection: 50x32."),
+    ] = ()
+    policies: Annotated[
+        tuple[Annotated[str, one_of_these("direct", "staged", "bundled")], ...],
+        UNIQUE,
+        about(
+            "direct: a commit per request. staged: a commit per buffer. bundled: one commit for the files of several "
+            "buffers."
+        ),
+    ] = ()
+
+
+class TailSizes(Struct, frozen=True, kw_only=True):
+    """Requests that are due by a schedule, at a share of the closed-loop rate: a series per system, target, rate and
+    kind of arrivals.
+    """
+
+    systems: Names = ()
+    targets: Annotated[
+        tuple[Annotated[str, one_of_these("one", "staged")], ...],
+        UNIQUE,
+        about("one: a writer of the table. staged: clients of a front whose buffer is a commit."),
+    ] = ("one",)
+    percents: Annotated[
+        tuple[Count, ...],
+        UNIQUE,
+        about("Offered rates, in percent of the requests per second of the closed loop before the window."),
+    ] = (50,)
+    arrivals: Annotated[
+        tuple[Annotated[str, one_of_these("poisson", "constant")], ...],
+        UNIQUE,
+        about("poisson: random gaps, drawn from the seed. constant: equal gaps."),
+    ] = ("poisson",)
+    closed_seconds: Annotated[float, about("Length of the closed loop before each window.", ge=0.1, le=86_400)] = 5
+    window_seconds: Annotated[
+        Longest | None, about("Seconds for which requests are due; null: the protocol's window_seconds.")
+    ] = None
+
+
+class MaintenanceSizes(Struct, frozen=True, kw_only=True):
+    """Writers of one table with a client that keeps it small, and without it: two series per system."""
+
+    systems: Annotated[
+        Names,
+        about("Names of 'systems'; others have no effect. ducklake-inlined-postgres is measured if ducklake is."),
+    ] = ()
+    window_seconds: Annotated[Longest, about("Seconds that writers begin commits for.")] = 10
+
+
+class CutSizes(Struct, frozen=True, kw_only=True):
+    """Two writers of one table, until a power cut of the disk that holds table and servers: each system with its
+    default durability, and with durability full. Needs root and a loop device.
+    """
+
+    systems: Names = ()
+    cuts: Annotated[Count, about("Number of power cuts, each with a new table on new servers.")] = 1
+    window_seconds: Annotated[
+        float, about("Length of the window in seconds; the power is cut in its second half.", gt=0, le=3600)
+    ] = 10
+
+
+class Protocol(Struct, frozen=True, kw_only=True):
+    """Named set of sizes of all parts."""
+
+    writers: Annotated[tuple[Writers, ...], Meta(min_length=1), UNIQUE, about("Writers of one table, a series each.")]
+    own: Annotated[
+        tuple[Annotated[int, Meta(ge=2, le=64)], ...],
+        UNIQUE,
+        about(
+            "Writers with a table each, in the same catalog server: separates contention for a table from a busy "
+            "machine."
+        ),
+    ] = ()
+    rtts: Annotated[
+        tuple[Annotated[int, Meta(ge=0, le=1000)], ...],
+        UNIQUE,
+        about(
+            "Milliseconds of a round trip to an S3 server that holds the table's files: a series each, of one writer, "
+            "of systems with default options that support S3."
+        ),
+    ] = ()
+    pruned: Annotated[
+        tuple[Annotated[int, Meta(ge=10, le=10_000)], ...],
+        UNIQUE,
+        about(
+            "Files of a table that is queried with filters: a series each, of systems with default options that "
+            "report which files they read."
+        ),
+    ] = ()
+    runs: Annotated[
+        Count,
+        about(
+            "Runs of a series on one server, each with new tables and writers: the first is cold, the others are hot."
+        ),
+    ]
+    repeats: Annotated[Count, about("How often each series is measured, each time with new servers.")] = 1
+    group: GroupSizes = GroupSizes()
+    tail: TailSizes = TailSizes()
+    maintenance: MaintenanceSizes = MaintenanceSizes()
+    window_seconds: Annotated[Longest, about("Seconds that writers begin commits for.")]
+    kills: Annotated[
+        int,
+        about(
+            "Kills (SIGKILL) of a writer, and of each server that is started here, in a separate series with two "
+            "writers of one table; and of the front's process (staged, 50x32), in another series of each of group's "
+            "systems. 0 leaves both out.",
+            ge=0, le=1000,
+        ),
+    ] = 0  # fmt: skip
+    cut: CutSizes = CutSizes()
+    watch_seconds: Annotated[
+        float,
+        about(
+            "In the series with kills: maximum wait until the kernel has written the files of a commit to the disk by "
+            "itself.",
+            ge=0, le=600,
+        ),
+    ] = 0  # fmt: skip
+
+
+SMOKE = {
+    "writers": [1, 4], "own": [], "pruned": [10], "runs": 2, "window_seconds": 2, "kills": 1,
+    "group": {"systems": ["null", "ducklake"], "shapes": ["50x32"], "policies": ["direct", "staged", "bundled"]},
+    "tail": {"systems": ["null", "ducklake"], "percents": [50], "closed_seconds": 2, "window_seconds": 4},
+    "maintenance": {"systems": ["ducklake-inlined-postgres"], "window_seconds": 5},
+    "cut": {"systems": ["ducklake"], "window_seconds": 3},
+}  # fmt: skip
+QUICK = {
+    "writers": [1, 4, 8], "own": [4], "rtts": [0, 5, 20], "pruned": [10], "runs": 2, "window_seconds": 4, "kills": 3,
+    "watch_seconds": 40,
+    "group": {
+        "systems": ["null", "ducklake", "delta-rs"], "shapes": ["500x8", "50x32"],
+        "policies": ["direct", "staged", "bundled"],
+    },
+    "tail": {
+        "systems": ["null", "ducklake", "iceberg-duckdb", "delta-rs"], "percents": [50, 90], "closed_seconds": 3,
+        "window_seconds": 7,
+    },
+    "maintenance": {"systems": ["ducklake", "ducklake-inlined-postgres", "delta-rs"], "window_seconds": 9},
+    "cut": {"systems": ["ducklake", "ducklake-inlined-postgres", "iceberg-pyiceberg", "delta-rs"]},
+}  # fmt: skip
+THESIS = {
+    "writers": [1, 2, 4, 8, 16], "own": [2, 4, 8, 16], "rtts": [0, 5, 20, 60], "pruned": [10, 1000], "runs": 2,
+    "repeats": 5, "window_seconds": 60, "kills": 20, "watch_seconds": 60,
+    "group": {
+        "systems": ["null", "ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"],
+        "shapes": [
+            "5000x1", "500x8", "500x16", "500x32", "100x64", "50x32", "50x1", "50x8", "50x64", "50x256", "50x512",
+        ],
+        "policies": ["direct", "staged", "bundled"],
+    },
+    "tail": {
+        "systems": ["null", "ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"],
+        "targets": ["one", "staged"], "percents": [30, 50, 70, 90, 110], "closed_seconds": 15,
+    },
+    "maintenance": {
+        "systems": ["ducklake", "ducklake-inlined-postgres", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"],
+        "window_seconds": 120,
+    },
+    "cut": {
+        "systems": ["ducklake", "ducklake-inlined-postgres", "iceberg-pyiceberg", "delta-rs"], "cuts": 10,
+        "window_seconds": 60,
+    },
+}  # fmt: skip
+
+
+class Tail(Struct, frozen=True, kw_only=True):
+    """Requests by a schedule: the part 'tail' of a protocol. A front has the settings of 'group'."""
+
+    clients: Annotated[Count, about("Connections of a front (staged); a free one takes the oldest due request.")] = 32
+    longest_wait_seconds: Annotated[
+        float,
+        about(
+            "A request that is due for longer ends the window: the rate is overloaded, and the window's times are "
+            "lower bounds.",
+            gt=0, le=50,
+        ),
+    ] = 10  # fmt: skip
+
+
+class Maintenance(Struct, frozen=True, kw_only=True):
+    """Settings of the part 'maintenance' of a protocol."""
+
+    writers: Annotated[Writers, about("Writers of the table.")] = 3
+    rows: Annotated[Rows, about("Rows of a batch, which is one commit.")] = 5
+    every_seconds: Annotated[
+        Above,
+        about("Seconds from the beginning of one round of maintenance to the next; a longer round delays the next."),
+    ] = 2
+    look_seconds: Annotated[Above, about("Seconds between two samples of the table's files and bytes.")] = 2
+
+
+class Group(Struct, frozen=True, kw_only=True):
+    """The front of the part 'group' of a protocol. The defaults are kyma's."""
+
+    writers: Annotated[
+        Writers,
+        about(
+            "Clients of the table that commit concurrently if each request is a commit (direct); with fewer clients, "
+            "one for each."
+        ),
+    ] = 8
+    flushers: Annotated[
+        Writers,
+        about(
+            "Clients that make files concurrently if several files are one commit (bundled); one more client commits. "
+            "staged has one."
+        ),
+    ] = 4
+    tries: Annotated[Count, about("How often the front tries a commit that others overtake.")] = 20
+    max_rows: Annotated[Limit, about("Rows in the buffer that make it due.")] = 8000
+    max_bytes: Annotated[Limit, about("Bytes in the buffer that make it due.")] = 16_777_216
+    max_age_ms: Annotated[Above, about("Age of the oldest request that makes the buffer due.")] = 50
+    window_ms: Annotated[
+        float, about("Milliseconds after the first file in which further files join its commit (bundled).", ge=0)
+    ] = 5
+    max_files: Annotated[Limit, about("Maximum number of files of one commit (bundled).")] = 128
+
+
+class IngestConfig(Struct, frozen=True, kw_only=True):
+    """Many writers on one table: commits per second, conflicts, retries, losses."""
+
+    protocols: Protocols[Protocol] = Shipped(smoke=SMOKE, quick=QUICK, thesis=THESIS)
+    systems: Systems = Shipped(
+        {
+            "null": {},
+            "ducklake": {},
+            "iceberg-pyiceberg": {},
+            "iceberg-duckdb": {},
+            "delta-rs": {},
+            "delta-duckdb": {},
+            "ducklake-retrying": {
+                "like": "ducklake",
+                "title": "DuckLake, 100 retries",
+                "commit_retries": 100,
+                "retry_wait_ms": 5,
+            },
+            "delta-rs-retrying": {"like": "delta-rs", "title": "Delta (delta-rs), 100 retries", "commit_retries": 100},
+        }
+    )
+    catalog: Annotated[
+        str,
+        one_of_these("reference", "polaris"),
+        about("The catalog server of the Iceberg systems. polaris needs services.polaris_path or polaris_address."),
+    ] = "reference"
+    rows: Annotated[Rows, about("Rows of a batch, which is one commit. kyma's shapes had 500, 100 and 50.")] = 500
+    tries: Annotated[
+        Count,
+        about(
+            "How often the writer itself tries a batch if its client reports that another commit came first. The "
+            "client's own retries are an option of the system: commit_retries."
+        ),
+    ] = 50
+    retry: Annotated[
+        str,
+        one_of_these("never", "check", "blind"),
+        about(
+            "Retry of a batch with unknown outcome, in the series with kills. never: do not send it again. check: "
+            "look for the token of its commit (an app transaction of Delta, a snapshot's property of Iceberg, a "
+            "commit message of DuckLake; where DuckDB writes Iceberg or Delta, for its first id), and send it again "
+            "if the token is missing. blind: send it again."
+        ),
+    ] = "never"
+    uncounted: Annotated[int, about("Batches that each writer commits before a hot window.", ge=0, le=10_000)] = 3
+    tail: Tail = Tail()
+    maintenance: Maintenance = Maintenance()
+    group: Group = Group()
+
+
+CONFIG = IngestConfig

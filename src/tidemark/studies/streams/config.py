@@ -1,0 +1,190 @@
+"""Section `streams` of the configuration: every key with its type, range, default and meaning."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from tidemark.settings import UNIQUE, Count, Protocols, Seconds, Shipped, Systems, about, one_of_these
+
+Modes = Annotated[tuple[Annotated[str, one_of_these("single", "batch")], ...], Meta(min_length=1), UNIQUE]
+
+
+class Protocol(Struct, frozen=True, kw_only=True):
+    """Named set of window lengths, runs and repeats."""
+
+    window_seconds: Annotated[Seconds, about("Length of one measured window, in seconds.")]
+    runs: Annotated[Count, about("Runs of a series: the first is cold, the others are hot.")]
+    repeats: Annotated[
+        Count,
+        about(
+            "How often each series is measured, each time with new servers. With two or more, intervals cover how "
+            "series of one system differ."
+        ),
+    ] = 1
+    null_seconds: (
+        Annotated[
+            Seconds,
+            about(
+                "Length of a window of the system that stores nothing; 3 s when left out, and at most window_seconds."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class Sweep(Struct, frozen=True, kw_only=True):
+    """Sweep of one setting; what is left out is the configuration's own value."""
+
+    axis: Annotated[
+        str,
+        one_of_these("threads", "cpus", "batch_size", "encoding", "producer", "overlap", "read_ahead", "commits"),
+        about(
+            "The key that the sweep varies; commits: a window ends after this number of commits, or after "
+            "window_seconds."
+        ),
+    ]
+    values: Annotated[
+        tuple[Annotated[Any, Meta(extra_json_schema={"type": ["integer", "string", "boolean"]})], ...],
+        Meta(min_length=1),
+        UNIQUE,
+        about("The values that it takes."),
+    ]
+    systems: (
+        Annotated[tuple[str, ...], Meta(min_length=1), about("Names from 'systems'; all of them when left out.")]
+        | UnsetType
+    ) = UNSET
+    modes: Annotated[Modes, about("The modes to run it in; all of 'modes' when left out.")] | UnsetType = UNSET
+    window_seconds: (
+        Annotated[
+            Seconds,
+            about(
+                "Length of a window; the protocol's when left out, and never longer than the protocol's under smoke."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    runs: Annotated[Count, about("Runs of a series; the protocol's when left out.")] | UnsetType = UNSET
+    repeats: (
+        Annotated[Count, about("How often each series is measured; the protocol's number when left out.")] | UnsetType
+    ) = UNSET
+
+
+SWEEPS = Shipped(
+    {
+        "threads": {
+            "axis": "threads",
+            "values": [1, 16],
+            "systems": ["ducklake", "iceberg-pyiceberg", "iceberg-duckdb"],
+            "modes": ["single"],
+            "window_seconds": 60,
+            "runs": 1,
+            "repeats": 1,
+        },
+        "batch-size": {
+            "axis": "batch_size",
+            "values": [1, 10, 100, 1000, 10000],
+            "modes": ["batch"],
+            "runs": 1,
+            "repeats": 1,
+        },
+        "reads": {
+            "axis": "read_ahead",
+            "values": [1],
+            "modes": ["single"],
+            "window_seconds": 5,
+            "runs": 2,
+            "repeats": 1,
+        },
+        "age": {
+            "axis": "commits",
+            "values": [10000],
+            "modes": ["single"],
+            "window_seconds": 7200,
+            "runs": 1,
+            "repeats": 1,
+        },
+    }
+)
+
+
+class StreamsConfig(Struct, frozen=True, kw_only=True):
+    """Speed of writing a stream into a table, event by event and in batches, cold and hot."""
+
+    protocols: Protocols[Protocol] = Shipped(
+        smoke={"window_seconds": 2, "runs": 2},
+        quick={"window_seconds": 8, "runs": 2, "repeats": 2},
+        reference={"window_seconds": 60, "runs": 3, "repeats": 2},
+        thesis={"window_seconds": 300, "runs": 3},
+    )
+    systems: Systems = Shipped(
+        {
+            "null": {},
+            "ducklake": {},
+            "ducklake-inlined": {},
+            "ducklake-inlined-postgres": {},
+            "iceberg-pyiceberg": {},
+            "iceberg-duckdb": {},
+            "delta-rs": {},
+            "delta-duckdb": {},
+        }
+    )
+    modes: Annotated[Modes, about("single: one event per write. batch: batch_size events per write.")] = (
+        "single",
+        "batch",
+    )
+    batch_size: Annotated[int, about("Events of one batch.", ge=2, le=1_000_000)] = 1000
+    threads: Annotated[int, about("Threads of each client that has such a setting.", ge=1, le=1024)] = 1
+    cpus: Annotated[
+        Annotated[int, Meta(ge=1, le=4096)] | None,
+        about("Processors that the client's process is bound to, whatever 'threads' is; servers keep all. null: all."),
+    ] = None
+    catalog: Annotated[
+        str,
+        one_of_these("reference", "polaris"),
+        about(
+            "The catalog server of the Iceberg systems: Iceberg's reference server, or Apache Polaris "
+            "(services.polaris_path or polaris_address). A system may set another one."
+        ),
+    ] = "reference"
+    compression: Annotated[
+        str, one_of_these("snappy", "zstd", "none"), about("Codec of the Parquet files that systems write.")
+    ] = "snappy"
+    encoding: Annotated[
+        str,
+        one_of_these("record", "stream"),
+        about(
+            "record: the schema once per topic, then one record batch per message. stream: a complete IPC stream per "
+            "message."
+        ),
+    ] = "record"
+    producer: Annotated[
+        str,
+        one_of_these("ahead", "beside"),
+        about("ahead: the topic is filled before the window. beside: the producer runs during it."),
+    ] = "ahead"
+    overlap: Annotated[bool, about("In batch mode, decode the next batch while this one is written.")] = False
+    read_ahead: Annotated[
+        int,
+        about(
+            "In single mode, the maximum number of events per read, if the client has them; the thesis read 1.",
+            ge=1, le=10_000,
+        ),
+    ] = 64  # fmt: skip
+    maintenance: Annotated[
+        bool, about("After a series' last run, time the merge of small files where the system has one.")
+    ] = True
+    sweeps: Annotated[
+        tuple[str, ...],
+        Meta(min_length=1),
+        UNIQUE,
+        about("What to run: main, and any of the sweeps below by name."),
+    ] = ("main",)
+    sweep: Annotated[
+        dict[str, Sweep],
+        about("Sweeps vary one setting. What a sweep leaves out it takes from the main configuration."),
+    ] = SWEEPS
+
+
+CONFIG = StreamsConfig
