@@ -123,7 +123,7 @@ class MariaDB(OwnServer):
         command: list[str | Path] = ["/bin/sh", self._home / "scripts" / "mariadb-install-db", "--no-defaults"]
         command += [f"--basedir={self._home}", f"--datadir={self.data_directory}"]
         command += ["--auth-root-authentication-method=normal", "--skip-name-resolve", "--skip-test-db"]
-        # As an option, the folder may have no space in its path.
+        # As an option, it could have no space in its path.
         told = {"TMPDIR": str(self.directory / "tmp")}
         self._run("mariadb-install-db", "mariadb-install-db.log", command, 120, **told)
 
