@@ -2,10 +2,13 @@
 
 settings.py   the class of its settings, which plans its series (here or in its folder); registered here
 runner.py     open_window(ingest, test_bed, name, seconds, show, settings): its window; registered in workload.py
-results.py    RESULTS: its tables, figures, sentences and findings; registered in results.py
+results.py    its tables and sentences, and figures.py its figures, if it has any; registered in results.py
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tidemark.runs.spec import HasSettings
 from tidemark.studies.ingest.fault_injection.settings import FAULTS, FaultSettings
@@ -26,6 +29,9 @@ from tidemark.studies.ingest.settings import (
     WritersSettings,
 )
 
+if TYPE_CHECKING:
+    from tidemark.runs.runset import RunSet
+
 PARTS: dict[str, type[IngestSettings]] = {
     WRITERS: WritersSettings,
     GROUP: GroupSettings,
@@ -43,6 +49,11 @@ BY_WORD = {word: part for part, settings in PARTS.items() for word in settings.w
 def part_name(series: HasSettings) -> str:
     """Return the part that a planned or measured series belongs to; plans of earlier versions tell it by the mode."""
     return dict(series.settings).get("part") or BY_WORD[series.mode.partition("-")[0]]
+
+
+def of_part(run_set: RunSet, part: str) -> RunSet:
+    """Return `run_set` with only the series that belong to `part`."""
+    return replace(run_set, series=tuple(each for each in run_set.series if part_name(each) == part))
 
 
 def settings_of(series: HasSettings) -> IngestSettings:

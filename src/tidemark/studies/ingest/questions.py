@@ -57,10 +57,7 @@ def _writers(asked: SystemRuns, _mode: str | None) -> str:
 
 
 def _with_kills(asked: SystemRuns) -> Series:
-    found = [each for each in asked.series if part_name(each) == FAULTS and retry_of(each) != BLIND]
-    if not found:
-        raise NotAvailable("nothing was killed")
-    return found[0]
+    return asked.first(lambda each: part_name(each) == FAULTS and retry_of(each) != BLIND, "nothing was killed")
 
 
 def _costly_kills(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
@@ -72,14 +69,10 @@ def _kills(asked: SystemRuns, _mode: str | None) -> str:
 
 
 def _with_cuts(asked: SystemRuns) -> Series:
-    """Return the power-cut series with the configured durability, not the one with full durability.
-
-    Or raise NotAvailable.
-    """
-    found = [each for each in asked.series if part_name(each) == CUT and CutSettings.of(each).durability != FULL]
-    if not found:
-        raise NotAvailable("its power was not cut")
-    return found[0]
+    """Return the power-cut series with the configured durability, not the one with full durability."""
+    return asked.first(
+        lambda each: part_name(each) == CUT and CutSettings.of(each).durability != FULL, "its power was not cut"
+    )
 
 
 def _costly_cuts(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
@@ -110,12 +103,8 @@ def _shape(asked: SystemRuns, _mode: str | None) -> str:
 
 
 def _wrong_maintained(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
-    found = [each for each in asked.series if is_maintained(each)]
-    if not found:
-        raise NotAvailable("nothing was maintained while it was written to")
-    if not found[0].runs:
-        raise NotAvailable(found[0].missing())
-    return wrong(kept_of(found[0])).scaled(PERCENT)
+    found = asked.first(is_maintained, "nothing was maintained while it was written to")
+    return wrong(kept_of(found)).scaled(PERCENT)
 
 
 QUESTIONS = (

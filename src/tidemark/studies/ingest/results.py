@@ -12,6 +12,7 @@ from tidemark.runs.runset import RunSet
 from tidemark.studies.assembly import Written, chapter_of, claims_of, figure_specs_of, tables_of
 from tidemark.studies.ingest import kyma, published
 from tidemark.studies.ingest.claims import MEASURES, IngestClaimData
+from tidemark.studies.ingest.columns import UNEQUAL
 from tidemark.studies.ingest.concurrent_writers import results as writers
 from tidemark.studies.ingest.fault_injection import results as faults
 from tidemark.studies.ingest.gateway.policies import BUNDLED, STAGED
@@ -21,7 +22,6 @@ from tidemark.studies.ingest.metrics import QUANTITIES as OF_COMMITS
 from tidemark.studies.ingest.object_store import results as storage
 from tidemark.studies.ingest.open_loop import metrics as of_schedules
 from tidemark.studies.ingest.open_loop import results as tail
-from tidemark.studies.ingest.part import UNEQUAL
 from tidemark.studies.ingest.power_failure import results as cut
 from tidemark.studies.ingest.pruning import results as pruning
 from tidemark.studies.ingest.questions import QUESTIONS

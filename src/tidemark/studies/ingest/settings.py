@@ -57,9 +57,27 @@ class IngestSection:
         return [each for each in self.systems if not only_retries(each)]
 
     @property
-    def known(self) -> dict[str, None]:
-        """Names that a part may select systems by, sorted; a known system that the section lacks selects nothing."""
-        return dict.fromkeys(sorted({entry.name for entry in self.systems} | set(of_kind(TableSystem))))
+    def buffer(self) -> dict[str, Any]:
+        """Limits of a front's buffer, as named by the settings of the parts that have one."""
+        given = self.given[GROUP]
+        limits = {name: given[name] for name in ("max_rows", "max_bytes")}
+        return {**limits, "max_age_ms": float(given["max_age_ms"])}
+
+    def names_of(self, part: str) -> list[str]:
+        """Return the names by which a part selects its systems; raise ConfigError, with the place, for an unknown one.
+
+        A known system that the section lacks selects nothing.
+        """
+        names: list[str] = self.sizes[part]["systems"]
+        known = dict.fromkeys(sorted({entry.name for entry in self.systems} | set(of_kind(TableSystem))))
+        for name in names:
+            one_of(name, known, (SECTION, "protocols", self.protocol, part, "systems"), self.origin)
+        return names
+
+    def systems_of(self, part: str) -> list[SystemEntry]:
+        """Return the systems that a part selects, as `names_of` does."""
+        names = self.names_of(part)
+        return [entry for entry in self.systems if entry.name in names]
 
 
 def only_retries(entry: SystemEntry) -> bool:
@@ -238,10 +256,7 @@ class GroupSettings(IngestSettings):
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
         sizes, given = section.sizes[GROUP], section.given[GROUP]
-        for name in sizes["systems"]:
-            one_of(name, section.known, (SECTION, "protocols", section.protocol, GROUP, "systems"), section.origin)
-        chosen = [entry for entry in section.systems if entry.name in sizes["systems"]]
-        for entry, shape, policy in itertools.product(chosen, sizes["shapes"], sizes["policies"]):
+        for entry, shape, policy in itertools.product(section.systems_of(GROUP), sizes["shapes"], sizes["policies"]):
             rows, clients = map(int, shape.split("x"))
             several = {DIRECT: min(clients, given["writers"]), STAGED: 1, BUNDLED: given["flushers"]}
             yield (
@@ -254,9 +269,7 @@ class GroupSettings(IngestSettings):
                     clients=clients,
                     writers=several[policy],
                     tries=given["tries"],
-                    max_rows=given["max_rows"],
-                    max_bytes=given["max_bytes"],
-                    max_age_ms=float(given["max_age_ms"]),
+                    **section.buffer,
                     window_ms=float(given["window_ms"]),
                     max_files=given["max_files"],
                 ),
@@ -312,11 +325,8 @@ class TailSettings(IngestSettings):
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
         sizes, given, front = section.sizes[TAIL], section.given[TAIL], section.given["group"]
-        for name in sizes["systems"]:
-            one_of(name, section.known, (SECTION, "protocols", section.protocol, TAIL, "systems"), section.origin)
-        chosen = [entry for entry in section.systems if entry.name in sizes["systems"]]
         for entry, target, percent, arrivals in itertools.product(
-            chosen, sizes["targets"], sizes["percents"], sizes["arrivals"]
+            section.systems_of(TAIL), sizes["targets"], sizes["percents"], sizes["arrivals"]
         ):
             yield (
                 entry,
@@ -331,9 +341,7 @@ class TailSettings(IngestSettings):
                     longest_wait_seconds=float(given["longest_wait_seconds"]),
                     clients=given["clients"] if target == STAGED else 1,
                     tries=front["tries"] if target == STAGED else section.given["tries"],
-                    max_rows=front["max_rows"],
-                    max_bytes=front["max_bytes"],
-                    max_age_ms=float(front["max_age_ms"]),
+                    **section.buffer,
                 ),
             )
 

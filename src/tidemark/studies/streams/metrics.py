@@ -144,26 +144,16 @@ def _polling(run: Run) -> BootstrapEstimate:
 
 
 def _files_per_commit(run: Run) -> BootstrapEstimate:
-    footprint = run.footprint
-    return _counted(footprint.files / run.manifest.operations, "files")
+    return _counted(run.footprint.files / run.manifest.operations, "files")
 
 
-def _data_files(run: Run) -> BootstrapEstimate:
-    return _counted(run.footprint.data_files, "data files")
-
-
-def _data_bytes(run: Run) -> BootstrapEstimate:
-    return _counted(run.footprint.data_bytes, "data files")
-
-
-def _metadata_bytes(run: Run) -> BootstrapEstimate:
-    return _counted(run.footprint.metadata_bytes, "metadata files")
+def _of_footprint(run: Run, name: str, what: str) -> BootstrapEstimate:
+    return _counted(getattr(run.footprint, name), what)
 
 
 def _files_left(run: Run) -> BootstrapEstimate:
     """Return data and metadata files per million events, before inlined rows are flushed."""
-    footprint = run.footprint
-    files = footprint.data_files + footprint.metadata_files
+    files = run.footprint.files
     if run.manifest.system.is_null_baseline:
         raise NotAvailable("nothing is stored")
     if files == 0:
@@ -258,9 +248,11 @@ FLUSH_PER_ROW = Metric("flush per row", "µs", "Flush per row", _flush_per_row, 
 MERGE_PER_ROW = Metric("merge per row", "µs", "Merge per row", _merge_per_row, LOWER)
 POLLING = Metric("share of polling", "%", "Share of polling", _polling, LOWER)
 FILES_PER_COMMIT = Metric("files per commit", "files/commit", "Files per commit", _files_per_commit, LOWER)
-DATA_FILES = Metric("data files", "files", "Data files", _data_files)
-DATA_BYTES = Metric("data bytes", "bytes", "Data bytes", _data_bytes)
-METADATA_BYTES = Metric("metadata bytes", "bytes", "Metadata bytes", _metadata_bytes)
+DATA_FILES, DATA_BYTES, METADATA_BYTES = (
+    Metric(f"{part} {unit}", unit, f"{part.capitalize()} {unit}",
+           partial(_of_footprint, name=f"{part}_{unit}", what=f"{part} files"))
+    for part, unit in (("data", "files"), ("data", "bytes"), ("metadata", "bytes"))
+)  # fmt: skip
 
 FILES_LEFT = Metric("files left", "files/million events", "Files left", _files_left, LOWER)
 SLOWER_AFTER = Metric(

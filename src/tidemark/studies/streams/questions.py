@@ -11,7 +11,6 @@ from tidemark.analysis.metrics import HIGHER, LOWER, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, Floats
 from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, cold, hot
 from tidemark.runs.names import BATCH, MAIN, MODES, SINGLE
-from tidemark.runs.runset import Series
 from tidemark.studies.streams.metrics import (
     FILES_LEFT,
     FIRST_WRITE,
@@ -43,13 +42,8 @@ def _sizes(asked: SystemRuns) -> list[tuple[int, BootstrapEstimate]]:
     for series in asked.series:
         varies_size = asked.measures.run_set.axis_of(series.sweep) == "batch_size"
         if series.runs and (series.sweep == MAIN or varies_size):
-            found.setdefault(series.batch_size, _of(asked, series))
+            found.setdefault(series.batch_size, asked.measures.value(WRITE_MEDIAN, series))
     return sorted(found.items())
-
-
-def _of(asked: SystemRuns, series: Series) -> BootstrapEstimate:
-    measures = asked.measures
-    return measures.hot(WRITE_MEDIAN, series) if series.hot_runs else measures.cold(WRITE_MEDIAN, series)
 
 
 def _line(asked: SystemRuns) -> tuple[BootstrapEstimate, BootstrapEstimate]:
@@ -156,60 +150,61 @@ def _slower_still(asked: SystemRuns, mode: str | None) -> BootstrapEstimate:
     return asked.measures.hot(SLOWER_AFTER, asked.main(mode)).scaled(PERCENT)
 
 
-_RATE = SummaryMetric(
-    "rate", "Events/s", "events/s", hot(HARNESS_RATE), better=HIGHER,
-    hint="Events that were written in a second of the window: reading, decoding and bookkeeping included. Hot runs.",
-)  # fmt: skip
-_P50 = SummaryMetric("p50", "Write p50", "ms", hot(WRITE_MEDIAN), hint="Median time of one write. Hot runs.")
-_P99 = SummaryMetric("p99", "Write p99", "ms", hot(WRITE_P99), hint="99 of 100 writes are faster. Hot runs.")
-_SLOWER = SummaryMetric(
-    "slower-1000", f"Slower after {AFTER:,} commits", "%", _slower, signed=True, note=_commits_seen,
-    none="No system's writes were seen to slow down",
-    hint=f"By how much of its median a write grows with {AFTER:,} commits to one table (Theil-Sen slope). Hot runs.",
-)  # fmt: skip
-_SLOWER_STILL = SummaryMetric(
-    "slower-10000", f"Slower after {MANY_COMMITS:,} commits", "%", _slower_still, signed=True,
-    hint=f"Median of the 500 writes before commit {MANY_COMMITS:,} against that of the first 500, in runs that long.",
-)  # fmt: skip
-_FILES = SummaryMetric(
-    "files", "Files left", "files per million events", hot(FILES_LEFT),
-    hint="Data and metadata files in the table's folder after the run, before any flush or merge.",
-)  # fmt: skip
-_BYTES = SummaryMetric(
-    "bytes", "Bytes left", "MB per million events", hot(STORED_PER_EVENT),
-    hint="Data, metadata and catalog after the run, before any flush or merge.",
-)  # fmt: skip
-_WRITER_CPU = SummaryMetric(
-    "cpu-writer", "CPU: writer", "s per million events", hot(WRITER_CPU),
-    hint="Processor time of the writing process: the client, and the loop that feeds it (null shows the loop's).",
-)  # fmt: skip
-_SERVERS_CPU = SummaryMetric(
-    "cpu-servers", "CPU: servers", "s per million events", hot(SERVERS_CPU),
-    hint="Processor time of the system's own servers: PostgreSQL, the catalog's server.",
-)  # fmt: skip
-_STREAM_CPU = SummaryMetric(
-    "cpu-stream", "CPU: stream", "s per million events", hot(STREAM_CPU),
-    hint="Processor time of broker and producer while the window is open: the measurement's, not the system's.",
-)  # fmt: skip
-_WRITER_MEMORY = SummaryMetric(
-    "memory-writer", "Peak memory: writer", "MB", hot(WRITER_MEMORY),
-    hint="The most that the writing process had in memory in any second (PSS); null shows what is the loop's.",
-)  # fmt: skip
-_SERVERS_MEMORY = SummaryMetric(
-    "memory-servers", "Peak memory: servers", "MB", hot(SERVERS_MEMORY),
-    hint="The most that the system's own servers had in memory together in any second (PSS).",
-)  # fmt: skip
-_TIDYING = SummaryMetric(
-    "tidying", "Flush or merge", "s per million events", _tidying, note=_which_tidying,
-    hint="To bring rows into few files after the run: to flush inlined rows, or to merge files. Not in Events/s.",
-)  # fmt: skip
-_COLD = SummaryMetric(
-    "cold-start", "First write, cold", "ms", cold(FIRST_WRITE),
-    hint="From the first write after a cold start to its return: the programs' files were out of memory.",
-)  # fmt: skip
 OF_A_MODE = (
-    _RATE, _P50, _P99, _SLOWER, _SLOWER_STILL, _FILES, _BYTES, _WRITER_CPU, _SERVERS_CPU, _STREAM_CPU,
-    _WRITER_MEMORY, _SERVERS_MEMORY, _TIDYING, _COLD,
+    SummaryMetric(
+        "rate", "Events/s", "events/s", hot(HARNESS_RATE), better=HIGHER,
+        hint="Events that were written in a second of the window: reading, decoding and bookkeeping included. Hot "
+        "runs.",
+    ),
+    SummaryMetric("p50", "Write p50", "ms", hot(WRITE_MEDIAN), hint="Median time of one write. Hot runs."),
+    SummaryMetric("p99", "Write p99", "ms", hot(WRITE_P99), hint="99 of 100 writes are faster. Hot runs."),
+    SummaryMetric(
+        "slower-1000", f"Slower after {AFTER:,} commits", "%", _slower, signed=True, note=_commits_seen,
+        none="No system's writes were seen to slow down",
+        hint=f"By how much of its median a write grows with {AFTER:,} commits to one table (Theil-Sen slope). Hot "
+        "runs.",
+    ),
+    SummaryMetric(
+        "slower-10000", f"Slower after {MANY_COMMITS:,} commits", "%", _slower_still, signed=True,
+        hint=f"Median of the 500 writes before commit {MANY_COMMITS:,} against that of the first 500, in runs that "
+        "long.",
+    ),
+    SummaryMetric(
+        "files", "Files left", "files per million events", hot(FILES_LEFT),
+        hint="Data and metadata files in the table's folder after the run, before any flush or merge.",
+    ),
+    SummaryMetric(
+        "bytes", "Bytes left", "MB per million events", hot(STORED_PER_EVENT),
+        hint="Data, metadata and catalog after the run, before any flush or merge.",
+    ),
+    SummaryMetric(
+        "cpu-writer", "CPU: writer", "s per million events", hot(WRITER_CPU),
+        hint="Processor time of the writing process: the client, and the loop that feeds it (null shows the loop's).",
+    ),
+    SummaryMetric(
+        "cpu-servers", "CPU: servers", "s per million events", hot(SERVERS_CPU),
+        hint="Processor time of the system's own servers: PostgreSQL, the catalog's server.",
+    ),
+    SummaryMetric(
+        "cpu-stream", "CPU: stream", "s per million events", hot(STREAM_CPU),
+        hint="Processor time of broker and producer while the window is open: the measurement's, not the system's.",
+    ),
+    SummaryMetric(
+        "memory-writer", "Peak memory: writer", "MB", hot(WRITER_MEMORY),
+        hint="The most that the writing process had in memory in any second (PSS); null shows what is the loop's.",
+    ),
+    SummaryMetric(
+        "memory-servers", "Peak memory: servers", "MB", hot(SERVERS_MEMORY),
+        hint="The most that the system's own servers had in memory together in any second (PSS).",
+    ),
+    SummaryMetric(
+        "tidying", "Flush or merge", "s per million events", _tidying, note=_which_tidying,
+        hint="To bring rows into few files after the run: to flush inlined rows, or to merge files. Not in Events/s.",
+    ),
+    SummaryMetric(
+        "cold-start", "First write, cold", "ms", cold(FIRST_WRITE),
+        hint="From the first write after a cold start to its return: the programs' files were out of memory.",
+    ),
 )  # fmt: skip
 # Questions that the report answers in words.
 ASKED = {

@@ -7,8 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import Metric, NotAvailable
-from tidemark.analysis.statistics import BootstrapEstimate
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.planner.cost_model import Cell, Cost, rtt_of
 from tidemark.results.paper.paper_section import PaperSection
 from tidemark.results.publication import Publication
@@ -64,25 +63,21 @@ def _cost(measures: Measures, series: Series) -> Cost:
     runs = series.hot_runs or series.runs
     growth = files = None
     with suppress(NotAvailable):
-        slope = _of(measures, GROWTH, series)
+        slope = measures.value(GROWTH, series)
         growth = slope.value if slope.estimate("").is_above(0) else 0.0
     with suppress(NotAvailable):
-        files = _of(measures, FILES_PER_COMMIT, series).value
+        files = measures.value(FILES_PER_COMMIT, series).value
     return Cost(
         system=series.system,
         title=series.title,
         stack=series.stack,
         promise=runs[0].manifest.system.durability,
         cell=Cell(series.batch_size, rtt_ms=rtt_of(runs[0])),
-        commit_ms=1000 * series.batch_size / _of(measures, SYSTEM_RATE, series).value,
+        commit_ms=1000 * series.batch_size / measures.value(SYSTEM_RATE, series).value,
         commits=sum(run.manifest.operations for run in runs) / len(runs) / 2,
         growth_ms=growth,
         files=files,
     )
-
-
-def _of(measures: Measures, quantity: Metric, series: Series) -> BootstrapEstimate:
-    return measures.hot(quantity, series) if series.hot_runs else measures.cold(quantity, series)
 
 
 RESULTS = Results(

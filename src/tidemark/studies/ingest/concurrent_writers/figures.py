@@ -13,7 +13,7 @@ from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureS
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest.metrics import COMMITS, CONFLICTS
-from tidemark.studies.ingest.part import of_part
+from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.settings import ONE, OWN, WRITERS, WritersSettings
 
 APART = 0.03  # offset from one system to the next, in doublings of writers

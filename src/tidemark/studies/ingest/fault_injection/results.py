@@ -12,10 +12,10 @@ from tidemark.analysis.statistics import BootstrapEstimate, at_most, generator, 
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.ingest.columns import UNEQUAL
 from tidemark.studies.ingest.fault_injection.settings import BLIND, CHECK, FAULTS, NEVER, FaultSettings
 from tidemark.studies.ingest.gateway_crash.settings import FRONT
-from tidemark.studies.ingest.part import UNEQUAL, of_part
-from tidemark.studies.ingest.parts import part_name
+from tidemark.studies.ingest.parts import of_part, part_name
 from tidemark.studies.ingest.record import (
     AtRisk,
     CommitRecord,
@@ -23,6 +23,7 @@ from tidemark.studies.ingest.record import (
     Excused,
     FaultsRecord,
     Loss,
+    PowerCut,
     Undisturbed,
 )
 
@@ -30,36 +31,46 @@ WITHOUT = "rows are lost without any kill, see ingest-outcomes"
 
 
 @dataclass(frozen=True, slots=True)
-class Kills:
-    """All kills of one victim in one run. Counts are batches, except `lost` and `doubled`, which are rows."""
+class Trials[T: (Loss, PowerCut)]:
+    """Kills, or power cuts, of one series, in time order."""
 
     series: Series
-    run: Run
+    each: tuple[T, ...]
+
+    @property
+    def unread(self) -> str:
+        """The reason why the table could not be read after one of them; empty if it could after all."""
+        return next((trial.said for trial in self.each if trial.said), "")
+
+    def total(self, name: str) -> int:
+        return sum(getattr(trial, name) for trial in self.each)
+
+    @property
+    def with_loss(self) -> int:
+        """Number after which a row was lost or doubled, a batch was partial, or the table was unreadable."""
+        return sum(not trial.holds for trial in self.each)
+
+    @property
+    def at_most(self) -> float:
+        """Upper bound (95 %) on the probability that one costs something, by this number of them."""
+        return at_most(self.with_loss, len(self.each))
+
+
+@dataclass(frozen=True, slots=True)
+class Kills(Trials[Loss]):
+    """All kills of one victim in one run. Counts are batches, except `lost` and `doubled`, which are rows."""
+
     title: str  # of the victim
-    each: tuple[Loss, ...]
 
     @property
     def is_unread(self) -> bool:
         """True if the table could not be read after the last kill."""
         return bool(self.each[-1].said)
 
-    def total(self, name: str) -> int:
-        return sum(getattr(kill, name) for kill in self.each)
-
     @property
     def down_s(self) -> list[float]:
         """Seconds from each kill until all affected writers had a commit acknowledged again."""
         return [kill.down_s for kill in self.each]
-
-    @property
-    def with_loss(self) -> int:
-        """Number of kills after which a row was lost or doubled, a batch was partial, or the table was unreadable."""
-        return sum(not kill.holds for kill in self.each)
-
-    @property
-    def at_most(self) -> float:
-        """Upper bound (95 %) on the probability that a kill costs something, by this number of kills."""
-        return at_most(self.with_loss, len(self.each))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +128,7 @@ def killed_of(series: Series) -> Iterator[Killed]:
             series=series,
             run=run,
             kills=tuple(
-                Kills(series, run, title, tuple(kill for kill in faults.kills if kill.title == title))
-                for title in titles
+                Kills(series, tuple(kill for kill in faults.kills if kill.title == title), title) for title in titles
             ),
             undisturbed=faults.undisturbed,
             orphans=max(0, run.footprint.data_files - run.record(CommitRecord).referenced_files),
@@ -210,8 +220,7 @@ COLUMNS = (
 
 
 def _row(killed: Killed, kills: Kills) -> list[Cell]:
-    unread = next((kill.said for kill in kills.each if kill.said), "")
-    why = f": cannot be read: {unread[:200]}" if unread else ""
+    why = f": cannot be read: {kills.unread[:200]}" if kills.unread else ""
     verdict = f"DOES NOT HOLD{why}" if kills.with_loss else "holds"
     return [
         killed.series.title,

@@ -16,11 +16,9 @@ from tidemark.paths import private_directory
 from tidemark.runs.coding.serde import written
 from tidemark.studies.ingest.fault_injection.faults import BACK_S, Faults
 from tidemark.studies.ingest.fault_injection.runner import KilledRunner
-from tidemark.studies.ingest.gateway.protocol import new_token
-from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.gateway_crash.crew import RestartingGateway
 from tidemark.studies.ingest.gateway_crash.settings import FrontSettings
-from tidemark.studies.ingest.group_commit.runner import ROWS_A_FLUSH, GroupWindow
+from tidemark.studies.ingest.group_commit.runner import ROWS_A_FLUSH, GroupWindow, gateway_config
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
 from tidemark.studies.ingest.record import RequestRecord
@@ -67,9 +65,7 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
         show("making the table")
         table = fresh_table(test_bed, directory / "table-1", stack, ROWS_A_FLUSH)
         show("starting the front and its clients")
-        order = GatewayConfig(
-            table.client_factory(), test_bed.workload.trips_schema, settings.rules, new_token(), WRITERS, settings.tries
-        )
+        order = gateway_config(test_bed, table, settings, WRITERS)
         most = math.ceil((seconds + settings.kills * BACK_S) * MOST_A_SECOND)
         trips = test_bed.workload.trips
         crew = stack.enter_context(RestartingGateway(order, trips, settings.rows, settings.clients, most, directory))

@@ -48,10 +48,9 @@ class FrontSettings(IngestSettings):
 
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
-        """Yield the systems of the part `group`, which validates their names."""
-        kills, given = section.sizes["kills"], section.given[GROUP]
-        chosen = [entry for entry in section.systems if entry.name in section.sizes[GROUP]["systems"]]
-        for entry in chosen if kills else ():
+        """Yield the systems of the part `group`."""
+        kills = section.sizes["kills"]
+        for entry in section.systems_of(GROUP) if kills else ():
             yield (
                 entry,
                 cls(
@@ -60,10 +59,8 @@ class FrontSettings(IngestSettings):
                     uncounted=0,
                     clients=CLIENTS,
                     kills=kills,
-                    tries=given["tries"],
-                    max_rows=given["max_rows"],
-                    max_bytes=given["max_bytes"],
-                    max_age_ms=float(given["max_age_ms"]),
+                    tries=section.given[GROUP]["tries"],
+                    **section.buffer,
                 ),
             )
 

@@ -11,6 +11,7 @@ from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate
 from tidemark.results.tables.table import SYSTEM_OF_SERIES, Table, TableBuilder, computed
 from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.ingest.columns import NEAR, UNEQUAL, VERDICT, bound_columns, hot_column, hot_runs, null_share
 from tidemark.studies.ingest.gateway.policies import DIRECT, POLICIES
 from tidemark.studies.ingest.metrics import (
     COMMITS,
@@ -23,16 +24,7 @@ from tidemark.studies.ingest.metrics import (
     REQUESTS_A_FILE,
     ROWS,
 )
-from tidemark.studies.ingest.part import (
-    NEAR,
-    UNEQUAL,
-    VERDICT,
-    bound_columns,
-    hot_column,
-    hot_runs,
-    null_share,
-    of_part,
-)
+from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.settings import GROUP, GroupSettings
 
 MEASURED = {

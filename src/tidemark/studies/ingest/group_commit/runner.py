@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from tidemark.studies.ingest.gateway_crash.settings import FrontSettings
+    from tidemark.studies.ingest.settings import TailSettings
     from tidemark.systems.tables import TableSystem
 
 MOST_A_SECOND = 20_000  # requests of one client that its records have room for
@@ -60,6 +62,14 @@ class GroupRunner(IngestRunner):
         return replace(made, found={**made.found, **written(own)})
 
 
+def gateway_config(
+    test_bed: TestBed, table: TableSystem, settings: GroupSettings | TailSettings | FrontSettings, writers: int
+) -> GatewayConfig:
+    """Return the order for a front of `table` with `writers` table clients, and with a new token for its clients."""
+    schema = test_bed.workload.trips_schema
+    return GatewayConfig(table.client_factory(), schema, settings.rules, new_token(), writers, settings.tries)
+
+
 @contextmanager
 def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[GroupRunner]:
     """Yield a runner: a table in the folder `name` with a first commit, a front before it, and waiting clients."""
@@ -69,14 +79,7 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
         show("making the table")
         table = fresh_table(test_bed, directory / "table-1", stack, ROWS_A_FLUSH)
         show("starting the front and its clients")
-        order = GatewayConfig(
-            table.client_factory(),
-            test_bed.workload.trips_schema,
-            settings.rules,
-            new_token(),
-            settings.writers,
-            settings.tries,
-        )
+        order = gateway_config(test_bed, table, settings, settings.writers)
         most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted
         crew = stack.enter_context(
             GatewayPool(

@@ -21,7 +21,7 @@ from tidemark.studies.ingest.maintenance.compactor import DONE
 from tidemark.studies.ingest.maintenance.settings import MAINTAINED, MAINTENANCE
 from tidemark.studies.ingest.metrics import NOT_COMPARABLE, outcomes, refusals
 from tidemark.studies.ingest.outcomes import ACKED
-from tidemark.studies.ingest.part import of_part
+from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.record import CheckRecord, Maintenance, MaintenanceCall, MaintenanceRecord, OracleRecord
 from tidemark.systems.writers import CommitStatus
 

@@ -15,13 +15,12 @@ from tidemark.machine.sampler import Group
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed
 from tidemark.runs.coding.serde import written
 from tidemark.runs.manifest import Footprint
-from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.maintenance.compactor import Call, Upkeep
 from tidemark.studies.ingest.maintenance.crew import MaintainedPool
 from tidemark.studies.ingest.maintenance.row_counter import NOT_COUNTED, Polls
 from tidemark.studies.ingest.maintenance.settings import BESIDE, MaintenanceSettings
 from tidemark.studies.ingest.record import Counts, Maintenance, MaintenanceCall, MaintenanceRecord, SizeAt
-from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, fresh_table
+from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, fresh_table, worker_config
 from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.systems.tables import TableSystem
 
@@ -140,18 +139,9 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
         show("making the table")
         table = fresh_table(test_bed, directory / "table-1", stack, settings.rows)
         show("starting the writers")
+        most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted * settings.tries
         orders = [
-            WorkerConfig(
-                client_factory=table.client_factory(),
-                number=number,
-                trips=test_bed.workload.trips,
-                rows=settings.rows,
-                tries=settings.tries,
-                uncounted=settings.uncounted,
-                seed=test_bed.spec.seed,
-                records=directory / f".records-{number}",
-                most=math.ceil(seconds * MOST_A_SECOND) + settings.uncounted * settings.tries,
-            )
+            worker_config(test_bed, table, settings, number, directory, most)
             for number in range(1, 1 + settings.writers)
         ]
         upkeep = Upkeep(table.client_factory(), settings.every_seconds) if settings.every_seconds else None

@@ -9,8 +9,7 @@ from typing import Self
 
 from tidemark.config import Config
 from tidemark.runs.spec import SeriesSpec
-from tidemark.schema import one_of
-from tidemark.studies.ingest.settings import SECTION, IngestSection, IngestSettings
+from tidemark.studies.ingest.settings import IngestSection, IngestSettings
 from tidemark.systems.base import Capability, Variant
 from tidemark.systems.registry import SystemEntry
 from tidemark.systems.tables import TableSystem
@@ -39,11 +38,7 @@ class MaintenanceSettings(IngestSettings):
 
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
-        names, given = section.sizes[MAINTENANCE]["systems"], section.given[MAINTENANCE]
-        for name in names:
-            one_of(
-                name, section.known, (SECTION, "protocols", section.protocol, MAINTENANCE, "systems"), section.origin
-            )
+        names, given = section.names_of(MAINTENANCE), section.given[MAINTENANCE]
         there = {entry.name: entry for entry in section.systems}
         there |= {
             also: SystemEntry.parse(also, {}) for name, also in INLINED.items() if name in there and also not in there

@@ -14,8 +14,8 @@ from tidemark.planner.cost_model import Cell as Shape
 from tidemark.planner.cost_model import Cost, rtt_of
 from tidemark.results.tables.table import SYSTEM_OF_SERIES, Table, TableBuilder, computed
 from tidemark.runs.runset import Series
+from tidemark.studies.ingest.columns import VERDICT, hot_column, hot_runs
 from tidemark.studies.ingest.metrics import COMMITS, FILES, NOT_COMPARABLE, P50, P99
-from tidemark.studies.ingest.part import VERDICT, hot_column, hot_runs
 from tidemark.studies.ingest.parts import part_name, settings_of
 from tidemark.studies.ingest.settings import ONE, STORAGE, StorageSettings, WritersSettings
 

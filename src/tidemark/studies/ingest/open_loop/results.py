@@ -13,6 +13,7 @@ from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.tables.table import SYSTEM_OF_SERIES, Table, TableBuilder, computed
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.ingest.columns import NEAR, UNEQUAL, VERDICT, bound_columns, hot_column, hot_runs, null_share
 from tidemark.studies.ingest.open_loop.metrics import (
     CAPACITY,
     CLOSED_P99,
@@ -29,16 +30,7 @@ from tidemark.studies.ingest.open_loop.metrics import (
     WAIT_P99,
     is_overloaded,
 )
-from tidemark.studies.ingest.part import (
-    NEAR,
-    UNEQUAL,
-    VERDICT,
-    bound_columns,
-    hot_column,
-    hot_runs,
-    null_share,
-    of_part,
-)
+from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.record import ScheduleRecord
 from tidemark.studies.ingest.settings import ONE, TAIL, TailSettings
 

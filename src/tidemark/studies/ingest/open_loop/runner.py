@@ -18,13 +18,10 @@ import numpy as np
 from tidemark.errors import SystemFailure
 from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
 from tidemark.runs.coding.serde import written
-from tidemark.studies.ingest.gateway.protocol import new_token
-from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.group_commit.runner import MOST_A_SECOND as MOST_OF_A_CLIENT
-from tidemark.studies.ingest.group_commit.runner import ROWS_A_FLUSH
+from tidemark.studies.ingest.group_commit.runner import ROWS_A_FLUSH, gateway_config
 from tidemark.studies.ingest.load.crew import DRAIN_S, GatewayPool, Program, WorkerPool
 from tidemark.studies.ingest.load.records import FIELDS
-from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.open_loop.schedule import Notes, read_notes
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
 from tidemark.studies.ingest.record import (
@@ -36,7 +33,7 @@ from tidemark.studies.ingest.record import (
     ScheduleRecord,
 )
 from tidemark.studies.ingest.settings import TailSettings
-from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, fresh_table
+from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, fresh_table, worker_config
 from tidemark.studies.ingest.window.samples import IngestWindow
 
 if TYPE_CHECKING:
@@ -224,20 +221,7 @@ def _crew(
     a_second = MOST_OF_A_CLIENT if settings.has_front else MOST_A_SECOND
     most = MOST_CLOSED + settings.uncounted * settings.tries + math.ceil(seconds * a_second)
     if settings.has_front:
-        gathering = GatewayConfig(
-            table.client_factory(), test_bed.workload.trips_schema, settings.rules, new_token(), 1, settings.tries
-        )
+        gathering = gateway_config(test_bed, table, settings, 1)
         sizes = (settings.rows, settings.clients, settings.uncounted, most)
         return GatewayPool(gathering, test_bed.workload.trips, *sizes, directory, CLIENTS)
-    order = WorkerConfig(
-        client_factory=table.client_factory(),
-        number=1,
-        trips=test_bed.workload.trips,
-        rows=settings.rows,
-        tries=settings.tries,
-        uncounted=settings.uncounted,
-        seed=test_bed.spec.seed,
-        records=directory / ".records-1",
-        most=most,
-    )
-    return WorkerPool([order], directory, WRITER)
+    return WorkerPool([worker_config(test_bed, table, settings, 1, directory, most)], directory, WRITER)

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from tidemark.analysis.formatting import Cell, MissingCell, listed, number
 from tidemark.analysis.metrics import NotAvailable
-from tidemark.analysis.statistics import BootstrapEstimate, at_most, generator, share
+from tidemark.analysis.statistics import BootstrapEstimate, generator, share
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.ingest.part import UNEQUAL, of_part
+from tidemark.studies.ingest.columns import UNEQUAL
+from tidemark.studies.ingest.fault_injection.results import Trials
+from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.power_failure.settings import CUT
 from tidemark.studies.ingest.record import Excused, PowerCut, PowerCutRecord
 
@@ -20,11 +22,8 @@ LONGEST = 200  # characters shown of a reader's error
 
 
 @dataclass(frozen=True, slots=True)
-class Cuts:
+class Cuts(Trials[PowerCut]):
     """All power cuts of one series."""
-
-    series: Series
-    each: tuple[PowerCut, ...]
 
     @classmethod
     def of(cls, series: Series) -> Cuts:
@@ -34,18 +33,6 @@ class Cuts:
     def asked(self) -> str:
         """The durability level requested from the system."""
         return str(self.series.runs[0].manifest.system.durability_level)
-
-    @property
-    def with_loss(self) -> int:
-        return sum(not cut.holds for cut in self.each)
-
-    @property
-    def unread(self) -> str:
-        """The reason why the table cannot be read after one of the cuts; empty if it can be read after all."""
-        return next((cut.said for cut in self.each if cut.said), "")
-
-    def total(self, name: str) -> int:
-        return sum(getattr(cut, name) for cut in self.each)
 
     @property
     def oldest_lost_s(self) -> float | None:
@@ -143,7 +130,7 @@ def _row(cuts: Cuts) -> list[Cell]:
         cuts.level,
         len(cuts.each),
         cuts.with_loss,
-        at_most(cuts.with_loss, len(cuts.each)),
+        cuts.at_most,
         acked,
         lost,
         100 * lost / acked,
@@ -169,7 +156,7 @@ def cut_sentence(run_set: RunSet) -> str:
                 f" {cuts.series.title} loses {lost:,} of {acked:,} acknowledged rows in {cuts.with_loss:,} of "
                 f"{len(cuts.each):,}{readable}."
             )
-    kept = [f"{cuts.series.title} ({number(at_most(0, len(cuts.each)), 2)})" for cuts in found if not cuts.with_loss]
+    kept = [f"{cuts.series.title} ({number(cuts.at_most, 2)})" for cuts in found if not cuts.with_loss]
     if kept:
         said += (
             f" All that was acknowledged is there once in {listed(kept)}; in brackets, the upper bound of the "

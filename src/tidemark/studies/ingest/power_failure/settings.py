@@ -11,9 +11,8 @@ from typing import Self
 from tidemark.config import Config
 from tidemark.machine import power
 from tidemark.runs.spec import SeriesSpec
-from tidemark.schema import one_of
 from tidemark.services.servers import in_order
-from tidemark.studies.ingest.settings import SECTION, IngestSection, IngestSettings
+from tidemark.studies.ingest.settings import IngestSection, IngestSettings
 from tidemark.systems.base import DEFAULT, FULL, Capability, Variant
 from tidemark.systems.registry import SystemEntry, registry
 
@@ -41,11 +40,8 @@ class CutSettings(IngestSettings):
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
         """Yield each system as configured, and with `durability: full` if it has that option and does not set it."""
-        chosen, given = section.sizes[CUT]["systems"], section.given
-        for name in chosen:
-            one_of(name, section.known, (SECTION, "protocols", section.protocol, CUT, "systems"), section.origin)
-        named = (entry for entry in section.systems if entry.name in chosen)
-        for entry, level in itertools.product(named, (DEFAULT, FULL)):
+        given = section.given
+        for entry, level in itertools.product(section.systems_of(CUT), (DEFAULT, FULL)):
             options = dict(entry.options)
             if level == FULL:
                 known = (

@@ -12,7 +12,8 @@ from tidemark.analysis.statistics import BootstrapEstimate, counted
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
-from tidemark.studies.ingest.part import VERDICT, hot_runs, of_part
+from tidemark.studies.ingest.columns import VERDICT, hot_runs
+from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.settings import PRUNING, PruningSettings
 from tidemark.systems.pruning_dataset import BY_NAME, PREDICATES
 

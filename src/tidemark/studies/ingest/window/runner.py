@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from tidemark.studies.ingest.maintenance.settings import MaintenanceSettings
+    from tidemark.studies.ingest.settings import TailSettings
+
 WRITERS, CLIENTS = "writers", "clients"  # process groups: writers of the table, and clients of a front
 MOST_A_SECOND = 500_000  # attempts of one writer that its records have room for; the null system reaches 130,000
 COLD_RUN = "run-0"  # includes the first commits: no warm-up before it
@@ -167,6 +170,28 @@ def fresh_table(test_bed: TestBed, folder: Path, stack: ExitStack, rows_per_writ
     return table
 
 
+def worker_config(
+    test_bed: TestBed,
+    table: TableSystem,
+    settings: WritersSettings | MaintenanceSettings | TailSettings,
+    number: int,
+    directory: Path,
+    most: int,
+) -> WorkerConfig:
+    """Return the order for writer `number` (from 1) of `table`; its records in `directory` have room for `most`."""
+    return WorkerConfig(
+        client_factory=table.client_factory(),
+        number=number,
+        trips=test_bed.workload.trips,
+        rows=settings.rows,
+        tries=settings.tries,
+        uncounted=settings.uncounted,
+        seed=test_bed.spec.seed,
+        records=directory / f".records-{number}",
+        most=most,
+    )
+
+
 @contextmanager
 def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[IngestRunner]:
     """Yield a runner: tables in the folder `name`, each with a first commit, and the writers' processes, waiting."""
@@ -181,17 +206,7 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
         show("starting the writers")
         most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted * settings.tries
         orders = [
-            WorkerConfig(
-                client_factory=tables[number % len(tables)].client_factory(),
-                number=number + 1,
-                trips=test_bed.workload.trips,
-                rows=settings.rows,
-                tries=settings.tries,
-                uncounted=settings.uncounted,
-                seed=test_bed.spec.seed,
-                records=directory / f".records-{number + 1}",
-                most=most,
-            )
+            worker_config(test_bed, tables[number % len(tables)], settings, number + 1, directory, most)
             for number in range(settings.writers)
         ]
         crew = stack.enter_context(WorkerPool(orders, directory))

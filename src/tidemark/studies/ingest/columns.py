@@ -1,9 +1,8 @@
-"""Selection of a part's series, and columns that the tables of several parts share."""
+"""Columns that the tables of several parts share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.analysis.measures import Measures
@@ -11,9 +10,8 @@ from tidemark.analysis.metrics import Metric
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.tables.table import ComputedColumn, TableBuilder, computed
 from tidemark.runs.run import Run
-from tidemark.runs.runset import RunSet, Series
+from tidemark.runs.runset import Series
 from tidemark.studies.ingest.metrics import ABANDONED, CONFLICTS, ERRORS
-from tidemark.studies.ingest.parts import part_name
 from tidemark.studies.ingest.record import CheckRecord
 
 SHARES = (CONFLICTS, ABANDONED, ERRORS)
@@ -21,11 +19,6 @@ NEAR = 20.0  # percent of the null system's rate; above it, a rate is limited in
 UNEQUAL = (
     "Systems do not promise the same when a commit is acknowledged: see 'At the acknowledgement' before comparing them."
 )
-
-
-def of_part(run_set: RunSet, part: str) -> RunSet:
-    """Return `run_set` with only the series that belong to `part`."""
-    return replace(run_set, series=tuple(each for each in run_set.series if part_name(each) == part))
 
 
 def hot_runs(all_series: Sequence[Series]) -> list[Run]:
