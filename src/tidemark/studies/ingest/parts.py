@@ -1,7 +1,7 @@
 """Parts of the study, each a folder next to this file: the settings of its series, a window runner, and results.
 
 settings.py   the class of its settings, which plans its series (here or in its folder); registered here
-runner.py     open_window(ingest, test_bed, name, seconds, show, settings): its window; registered in workload.py
+runner.py     open_window(test_bed, name, seconds, show): its window; registered in workload.py
 results.py    its tables and sentences, and figures.py its figures, if it has any; registered in results.py
 """
 

@@ -114,7 +114,7 @@ def surviving(
 ) -> ReconnectingWriters:
     """Return waiting writers of `table`, with room for records of `seconds` seconds; `stack` ends them.
 
-    `folder` holds their records and the table's `ClientFactory`, which `show_door` replaces.
+    `folder` holds their records and the table's `ClientFactory`, which `show_factory` replaces.
     """
     show_factory(table, folder)
 
