@@ -17,7 +17,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
 
 
 class TicksConfig(Struct, frozen=True, kw_only=True):
-    """How long does a sleep take that was asked to take so long?"""
+    """Length of a sleep, next to the length that was asked for."""
 
     protocols: Protocols[Protocol] = Shipped(smoke={"window_seconds": 0.4, "runs": 3})
     sleep_ms: Annotated[float, about("Milliseconds of a sleep.", gt=0)] = 2
