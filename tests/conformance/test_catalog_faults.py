@@ -53,7 +53,7 @@ def server(servers: Servers) -> Iterator[IcebergRestSqlite]:
         yield service
 
 
-def test_bed(name: str, services: dict[type[Service], Any]) -> TestBed:
+def made_bed(name: str, services: dict[type[Service], Any]) -> TestBed:
     variant = SimpleNamespace(needs=tuple(services))
     return cast(
         TestBed, SimpleNamespace(servers=Started(services), variant=variant, spec=SimpleNamespace(seed=1), name=name)
@@ -64,7 +64,7 @@ def killed(server: IcebergRestSqlite, folder: Path, mark: str) -> dict[str, Any]
     """Return the findings of one kill, checked together with a window that acknowledged nothing."""
     system = of_kind(CatalogSystem)[SQLITE](Context(folder, {IcebergRestSqlite: server}, 1), None)
     kills = Crash(
-        test_bed(SQLITE, {IcebergRestSqlite: server}), SETTINGS, system, folder, mark, server.workspace.private
+        made_bed(SQLITE, {IcebergRestSqlite: server}), SETTINGS, system, folder, mark, server.workspace.private
     )
     return kills.all(Ledger(), ("nothing",), lambda _said: None)
 
@@ -101,8 +101,8 @@ def test_systems_that_cannot_be_killed_are_excused_with_a_reason() -> None:
         ("rest-memory", ours, "nothing of it outlives its server"),
         (SQLITE, theirs, "was not started here"),
     ):
-        assert said in (why_not(test_bed(name, {IcebergRestSqlite: service}), cast(Any, known[name])) or "")
-    assert why_not(test_bed(SQLITE, {IcebergRestSqlite: ours}), cast(Any, known[SQLITE])) is None
+        assert said in (why_not(made_bed(name, {IcebergRestSqlite: service}), cast(Any, known[name])) or "")
+    assert why_not(made_bed(SQLITE, {IcebergRestSqlite: ours}), cast(Any, known[SQLITE])) is None
 
 
 def test_name_listed_twice_is_counted(server: IcebergRestSqlite, tmp_path: Path) -> None:

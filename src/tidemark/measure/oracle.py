@@ -43,7 +43,7 @@ def consult(
     the number of acknowledged `operations`.
     """
     if Capability.READ_BACK not in system.capabilities:
-        return Oracle(True, False, acknowledged, 0, 0, 0, 0, system.reader, 0.0)
+        return Oracle.not_applicable(acknowledged, system.reader)
     began = time.perf_counter()
     ids = system.ids()
     seconds = time.perf_counter() - began

@@ -96,7 +96,7 @@ class RunMetadata:
 class WindowRunner[W: Window](ABC):
     """Environment of one window: new tables, topics and connections. Only `execute` is timed.
 
-    Unless a subclass says otherwise, it has no processes, and stores nothing that could be checked.
+    Unless a subclass says otherwise, it has no processes, and is described by its system.
     """
 
     directory: Path  # folder of the system's data on disk
@@ -128,12 +128,9 @@ class WindowRunner[W: Window](ABC):
     def finish(self, window: W) -> None:  # noqa: B027 - some have nothing to end
         """End concurrent activity; raise a TidemarkError, such as StreamError, if the window is invalid."""
 
+    @abstractmethod
     def check(self, window: W, last: bool, show: ProgressCallback) -> CheckResult:
         """Compare the system's data with what it acknowledged; raise OracleError if they differ. `last`: final run."""
-        from tidemark.runs.proofs import Oracle
-
-        del last, show
-        return CheckResult(Oracle(True, False, window.rows, 0, 0, 0, 0, "nothing is stored", 0.0))
 
     def describe(self, window: W) -> RunMetadata:
         """Return the system's description and the versions of the libraries that the workload itself uses."""
@@ -168,9 +165,8 @@ class Workload(ABC):
 
     name: ClassVar[str]
     measurement: ClassVar[int]  # version of what a window times: raised by hand if that changes, so that series are due
-    runner: (
-        str  # module with `open_window(test_bed, name, seconds, show)`, and `probe(test_bed, show)` if it may need one
-    )
+    # Module with `open_window(test_bed, name, seconds, show)`, and with `probe(test_bed, show)` if it may need one.
+    runner: str
     runner_class: ClassVar[type[WindowRunner[Any]] | None] = None  # in place of `runner`, if it needs no client library
     services: ClassVar[tuple[type[Service], ...]] = ()  # that it needs, in addition to the system's
     excluded_groups: ClassVar[tuple[str, ...]] = ()  # processes whose writes are charged to it and not to the system

@@ -129,8 +129,7 @@ class CatalogRunner(WindowRunner[CatalogWindow]):
         footprint = Footprint(0, 0, files - old_files, size - old_size, grown, reason)
         if not self.system.stores:
             self._look_closer(Ledger(), last, show)
-            nothing = Oracle(True, False, window.rows, 0, 0, 0, 0, self.system.reader, 0.0)
-            return CheckResult(nothing, footprint)
+            return CheckResult(Oracle.not_applicable(window.rows, self.system.reader), footprint)
         began = time.monotonic()
         requests = (request for phase in window.phases for request in phase.requests)
         ledger = Ledger.of(requests, window.columns["outcome"])

@@ -165,7 +165,7 @@ class TableRunner(WindowRunner[TablesWindow]):
         began = time.perf_counter()
         footprint = self._system.footprint(f"table-{self._settings.repetitions - 1}")
         if Capability.READ_BACK not in self._system.capabilities:
-            return CheckResult(Oracle(True, False, 0, 0, 0, 0, 0, self._system.reader, 0.0), footprint)
+            return CheckResult(Oracle.not_applicable(0, self._system.reader), footprint)
         found = list(self._differences)
         if self._system.reads:
             read = self._comparer.compare(f"read_parquet({duckdb_client.literal(self._kept)})")

@@ -20,7 +20,6 @@ from tidemark.measure.describe import system_part
 from tidemark.measure.oracle import consult
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.runs.coding.serde import pairs, written
-from tidemark.runs.proofs import Oracle
 from tidemark.services.kafka import Kafka
 from tidemark.stream.paced import PacedProducer, Sent
 from tidemark.studies.freshness.record import FreshnessRecord, Kill, RampRecord, Reads, is_unfinished
@@ -29,7 +28,7 @@ from tidemark.studies.freshness.window import reads
 from tidemark.studies.freshness.window.consumer import EXACTLY_ONCE, OwnConsumer
 from tidemark.studies.freshness.window.ramp import LATE_SECONDS, Ramp
 from tidemark.studies.freshness.window.samples import FreshnessWindow, Reader, Step
-from tidemark.systems.base import Capability, System
+from tidemark.systems.base import System
 from tidemark.systems.sinks.base import Source, StreamingSink
 from tidemark.systems.tables import TableSystem
 
@@ -215,11 +214,7 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
     def check(self, window: FreshnessWindow, last: bool, show: ProgressCallback) -> CheckResult:
         del last
         show("oracle")
-        if Capability.READ_BACK not in self._table.capabilities:
-            oracle = Oracle(True, False, window.warm + window.events, 0, 0, 0, 0, self._table.reader, 0.0)
-        else:
-            oracle = consult(self._table, window.warm + window.events)
-        self._oracle = oracle
+        self._oracle = oracle = consult(self._table, window.warm + window.events)
         footprint = self._table.footprint()
         whole = oracle.verdict or is_unfinished(oracle, self._gave_up)
         if whole and oracle.applicable and not self._kills and self._ramp is None:

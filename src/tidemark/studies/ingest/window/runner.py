@@ -84,7 +84,7 @@ class WriteRunner(WindowRunner[IngestWindow]):
         reader = self._tables[0].reader
         footprint = together([table.footprint() for table in self._tables])
         if Capability.READ_BACK not in self._tables[0].capabilities:
-            return CheckResult(Oracle(True, False, window.rows, 0, 0, 0, 0, reader, 0.0), footprint)
+            return CheckResult(Oracle.not_applicable(window.rows, reader), footprint)
         began = time.perf_counter()
         known = {number: states(records) for number, records in enumerate(self._records, 1)}
         finding = self._finding = self._look(known)
