@@ -149,7 +149,7 @@ def test_log_that_was_removed_is_not_named(tmp_path: Path, monkeypatch: pytest.M
     runner = pipeline.Runner(workspace, SHIPPED, [], [])
     for log in (workspace.results / "logs/snakemake.log", None):
 
-        def fails(_command: list[str], _environment: dict[str, str], log: Path | None = log) -> int:
+        def fails(_command: list[str], log: Path | None = log, **_options: object) -> int:
             if log is not None:
                 log.parent.mkdir(parents=True)
                 log.touch()
@@ -157,7 +157,7 @@ def test_log_that_was_removed_is_not_named(tmp_path: Path, monkeypatch: pytest.M
             return 1
 
         shutil.rmtree(workspace.results, ignore_errors=True)
-        monkeypatch.setattr(runner, "_wait", fails)
+        monkeypatch.setattr(pipeline, "run_guarded", fails)
         assert runner.make() == 1 and runner.failure is not None
         assert ("were removed while it ran" in str(runner.failure)) == (log is None)
 
