@@ -196,6 +196,7 @@ def test_documents_are_reproduced_from_archives(tmp_path: Path) -> None:
         kept(tmp_path / name / "reference", SCRIPTED[0], 10, 10)
         (tmp_path / name / README).write_text(f"before\n{BEGIN}\nwhat was there\n{END}\nafter\n")
         studies = [f"{OF.format(study)}\nwhat was there\n{END}\n" for study in registry()]
+        (tmp_path / name / STUDIES).parent.mkdir()
         (tmp_path / name / STUDIES).write_text("".join(studies))
         made.append(documents(ROOT / "config.yaml", tmp_path / name / "reference", tmp_path / name))
     assert made[0] == made[1]
@@ -210,9 +211,9 @@ def test_documents_are_reproduced_from_archives(tmp_path: Path) -> None:
     assert "Write p99, single" in heads[0] and "Peak memory" not in heads[0], "few enough for one look"
     assert "reference/streams-current/tables/matrix.json" in front and "expected, stack current" in made[0][ARTIFACT]
     overview = made[0][STUDIES]
-    assert overview.count("(reference/streams/figure-5.1.svg)") == 1 and "what was there" not in overview
-    assert "[`streams`](reference/streams/reference.json)" in overview
-    assert "[`streams-current`](reference/streams-current/reference.json)" in overview
+    assert overview.count("(../reference/streams/figure-5.1.svg)") == 1 and "what was there" not in overview
+    assert "[`streams`](../reference/streams/reference.json)" in overview
+    assert "[`streams-current`](../reference/streams-current/reference.json)" in overview
     assert overview.count(NONE) == len(registry()) - 1
 
 

@@ -58,7 +58,7 @@ class Measures:
     def of_run(self, quantity: Metric, run: Run | None) -> BootstrapEstimate:
         """Return `quantity` of one run, in its unit; the interval covers that run only.
 
-        Raise NotAvailable if unavailable.
+        Raise NotAvailable if there is no run, or it does not have the quantity.
         """
         if run is None:
             raise NotAvailable("there is no such run")

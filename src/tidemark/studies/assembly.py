@@ -112,7 +112,8 @@ def plain_results(
     """Return the results of a study that needs no tables and figures of its own.
 
     It has a table STUDY-metrics of all metrics by system, a figure STUDY-METRIC of each, the claims of claims.yaml by
-    the general measures, and the study's chapter.typ with these `sentences`. The first metric is what the study times.
+    the general measures, and the study's chapter.typ with these `sentences`. Verdicts use the first metric, which
+    therefore names its `subjects`.
     """
     quantities = MetricSet((metrics[0],), tuple(metrics), (f"studies/{study.name}",))
 

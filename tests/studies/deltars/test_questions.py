@@ -45,7 +45,7 @@ def asked() -> dict[str, SystemRuns]:
 def test_systems_are_compared_on_the_largest_table_that_most_wrote(asked: dict[str, SystemRuns]) -> None:
     write = QUESTIONS[0]
     for name in ("delta-rs-hdfs", "delta-rs-local", "legacy"):
-        assert cast(Any, write.ask(asked[name])) == "supplier_sf100-1"
+        assert cast(Any, write.of(asked[name], write.mode)) == "supplier_sf100-1"
         assert write.noted(asked[name]) == "supplier_sf100, 1 processor"
 
 
@@ -55,5 +55,5 @@ def test_systems_are_compared_on_the_largest_table_that_most_wrote(asked: dict[s
 )
 def test_system_without_that_table_is_not_compared(asked: dict[str, SystemRuns], name: str, said: str) -> None:
     with pytest.raises(NotAvailable, match=said):
-        QUESTIONS[0].ask(asked[name])
+        QUESTIONS[0].of(asked[name], QUESTIONS[0].mode)
     assert QUESTIONS[0].noted(asked[name]) == ""

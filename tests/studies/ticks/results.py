@@ -10,7 +10,9 @@ from tidemark.studies.assembly import plain_results
 
 from .study import STUDY
 
-TICK = Metric("tick median", "ms", "Median sleep", Quantile("elapsed_ns", 0.5), better=LOWER, key="tick")
+TICK = Metric(
+    "tick median", "ms", "Median sleep", Quantile("elapsed_ns", 0.5), better=LOWER, key="tick", subjects="Sleeps"
+)
 
 
 def sentences(measures: Measures) -> dict[str, str]:

@@ -276,16 +276,16 @@ type Point = tuple[Estimate | str, Series, bool]  # estimate or reason for its a
 
 def metric_figure(name: str, metric: Metric) -> FigureSpec:
     """Return the figure of a metric: its value over the hot runs of each system, or why there is none."""
+    return FigureSpec(name, metric.title, partial(_draw_metric, metric))
 
-    def draw(context: FigureContext) -> DrawnFigure:
-        every = context.run_set.select()
-        cells = [attempt(metric.unit, partial(context.measures.hot, metric, each)) for each in every]
-        values = [cell if isinstance(cell, Estimate) else cell.reason for cell in cells]
-        rows = [(each.title, [(value, each, True)]) for each, value in zip(every, values, strict=True)]
-        made = dots(context, rows, metric.unit)
-        return context.finish(made, metric.title, [], [run for each in every for run in each.hot_runs])
 
-    return FigureSpec(name, metric.title, draw)
+def _draw_metric(metric: Metric, context: FigureContext) -> DrawnFigure:
+    every = context.run_set.select()
+    cells = [attempt(metric.unit, partial(context.measures.hot, metric, each)) for each in every]
+    values = [cell if isinstance(cell, Estimate) else cell.reason for cell in cells]
+    rows = [(each.title, [(value, each, True)]) for each, value in zip(every, values, strict=True)]
+    made = dots(context, rows, metric.unit)
+    return context.finish(made, metric.title, [], [run for each in every for run in each.hot_runs])
 
 
 def dots(

@@ -85,7 +85,7 @@ class SummaryMetric:
     def worse(self, one: BootstrapEstimate, other: BootstrapEstimate) -> BootstrapEstimate:
         """Return the factor (if `signed`, the difference) by which `one` is worse than `other`.
 
-        Raise NotAvailable.
+        Raise NotAvailable if there is no ratio.
         """
         first, second = (one, other) if self.better == LOWER else (other, one)
         return first.difference(second) if self.signed else checked_ratio(first, second)
