@@ -87,7 +87,6 @@ class LakeRunner(WindowRunner[LakeWindow]):
         self._verdicts = Verdicts()
         self._footprints: dict[str, Pairs[Footprint]] = {}
         self.second: dict[str, dict[str, Any]] = {}  # results of the second engine, by phase
-        self._cancelled = False
 
     def new_window(self) -> LakeWindow:
         return LakeWindow()
@@ -104,7 +103,7 @@ class LakeRunner(WindowRunner[LakeWindow]):
             self._show(phase.name)
             yield
             self._test_bed.servers.check()
-            if self._cancelled or window.elapsed_ns > until_seconds * 1e9:
+            if self.is_cancelled or window.elapsed_ns > until_seconds * 1e9:
                 raise SystemFailure(f"{phase.name}: the window took longer than {until_seconds:g} s, or was abandoned")
             self._look(phase)
 
@@ -113,7 +112,7 @@ class LakeRunner(WindowRunner[LakeWindow]):
         clock, before = time.perf_counter_ns, window.elapsed_ns
         start = clock()
         for step in self._phase.steps:
-            if self._cancelled or before + clock() - start > until_seconds * 1e9:
+            if self.is_cancelled or before + clock() - start > until_seconds * 1e9:
                 break
             window.done.append(self._timed(step, self._phase.name, before + clock() - start))
             self._labels.append(step.label)
@@ -202,9 +201,6 @@ class LakeRunner(WindowRunner[LakeWindow]):
             "key": list(held.key),
             "location": str(self._system.location(held.table)),
         }
-
-    def cancel(self) -> None:
-        self._cancelled = True
 
     def finish(self, window: LakeWindow) -> None:
         self._test_bed.servers.check()

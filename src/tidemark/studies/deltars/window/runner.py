@@ -49,7 +49,6 @@ class TableRunner(WindowRunner[TablesWindow]):
         self._keys = data.keys_of(self._settings.data)
         self._client: Client | None = None
         self._kept = directory / "read.parquet"  # what the client read in the last repetition
-        self._cancelled = False
         self._differences: list[Difference] = []
         self._wrong: list[str] = []
         self._departures: list[str] = []
@@ -82,7 +81,7 @@ class TableRunner(WindowRunner[TablesWindow]):
             name = f"table-{repetition}"
             self._show(f"repetition {repetition + 1} of {last + 1}")
             self._repeat(window, repetition, name, began, self._kept if repetition == last else None)
-            if self._cancelled:
+            if self.is_cancelled:
                 break
             checked = time.perf_counter_ns()
             if Capability.READ_BACK in self._system.capabilities:
@@ -105,7 +104,7 @@ class TableRunner(WindowRunner[TablesWindow]):
                 else:
                     told = client.read(address, keep, timeout_s)
             except SystemFailure:
-                if self._cancelled:
+                if self.is_cancelled:
                     return
                 raise
             told["start_ns"] -= began
@@ -147,7 +146,7 @@ class TableRunner(WindowRunner[TablesWindow]):
         return self._client is not None and not self._client.is_alive()
 
     def cancel(self) -> None:
-        self._cancelled = True
+        super().cancel()
         if self._client is not None:
             self._client.kill()
 
@@ -155,7 +154,7 @@ class TableRunner(WindowRunner[TablesWindow]):
         del window
         self._client = None
         self._test_bed.servers.check()
-        if self._cancelled:
+        if self.is_cancelled:
             raise SystemFailure("the window was abandoned: a process that it needs ended")
 
     def check(self, window: TablesWindow, last: bool, show: ProgressCallback) -> CheckResult:

@@ -67,7 +67,7 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
         self._settings, self._test_bed, self._show = FreshnessSettings.of(test_bed.spec), test_bed, show
         self._system, self._table, self._source, self._producer = system, table, source, producer
         self._moving: Moving | None = None
-        self._cancelled = self._gave_up = False
+        self._gave_up = False
         self._sent = Sent(0, 0.0, 0.0)
         self._kills: list[Kill] = []
         self._cpu_s: dict[str, float] = {}
@@ -143,7 +143,7 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
             if settings.steps:
                 self._climb(window, reader, moving)
                 drained = (time.time_ns() - window.begin_ns) / 1e9 + settings.drain_seconds
-            while not self._cancelled and (not window.events or reader.rows < window.warm + window.events):
+            while not self.is_cancelled and (not window.events or reader.rows < window.warm + window.events):
                 passed = (time.time_ns() - window.begin_ns) / 1e9
                 if not window.events and (passed >= longest or (passed >= until_seconds and not moments)):
                     self._end_arrivals(window)
@@ -175,7 +175,7 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
 
         def goes_on() -> bool:
             moving.check()
-            return not self._cancelled
+            return not self.is_cancelled
 
         def spent() -> float:
             return sum(self._used().values())
@@ -197,12 +197,9 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
         found = {name: group.cpu_seconds() for name, group in groups.items() if name not in SPARED}
         return {name: seconds for name, seconds in found.items() if seconds is not None}
 
-    def cancel(self) -> None:
-        self._cancelled = True
-
     def finish(self, window: FreshnessWindow) -> None:
         self._test_bed.servers.check()
-        if self._cancelled:
+        if self.is_cancelled:
             raise SystemFailure("the window was abandoned: a process that it needs ended")
         assert self._moving is not None
         self._moving.stop()

@@ -51,7 +51,6 @@ class PruningRunner(WindowRunner[AskingWindow]):
     def __init__(self, test_bed: TestBed, directory: Path, table: TableSystem, files: int, rows: int) -> None:
         self.directory = directory
         self._test_bed, self._table, self._files, self._rows = test_bed, table, files, rows
-        self._cancelled = False
         self._wrong: list[str] = []
 
     def new_window(self) -> AskingWindow:
@@ -65,7 +64,7 @@ class PruningRunner(WindowRunner[AskingWindow]):
     def execute(self, window: AskingWindow, until_seconds: float) -> None:
         clock = time.perf_counter_ns
         start = clock()
-        while not self._cancelled:
+        while not self.is_cancelled:
             for each in PREDICATES:
                 began = clock()
                 found = self._table.answer(each.asked)
@@ -73,9 +72,6 @@ class PruningRunner(WindowRunner[AskingWindow]):
             if clock() - start >= until_seconds * 1e9:
                 break
         window.elapsed_ns = clock() - start
-
-    def cancel(self) -> None:
-        self._cancelled = True
 
     def finish(self, window: AskingWindow) -> None:
         self._test_bed.servers.check()
