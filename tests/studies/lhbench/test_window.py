@@ -70,7 +70,7 @@ class Asked:
         return {"tables": tables, "beside": beside, "answers": {}, "versions": {"DuckDB": "1"}, "seconds": 1.0}
 
 
-def stage(phases: Sequence[Phase], engine: Engine, judge: Asked) -> LakeRunner:
+def runner(phases: Sequence[Phase], engine: Engine, judge: Asked) -> LakeRunner:
     servers = SimpleNamespace(check=lambda: None, ended=lambda: False)
     test_bed = SimpleNamespace(servers=servers, groups=lambda _stage: {}, variant=SimpleNamespace(needs=()))
     system = cast(SqlEngineTable, engine)
@@ -93,21 +93,28 @@ def count(number: int = 1) -> Step:
 
 def test_failing_query_is_recorded_and_the_next_one_runs() -> None:
     steps = (Step(QUERY, "q9", 1, ("SELECT nothing",), "SELECT nothing"), count())
-    done = window_of(stage([Phase(QUERIED, steps)], Engine({"SELECT count(*)": [4]}), Asked())).done
+    done = window_of(runner([Phase(QUERIED, steps)], Engine({"SELECT count(*)": [4]}), Asked())).done
     assert [each.error for each in done] == ["Spark refused: no answer to SELECT nothing", ""]
     assert done[0].submitted_ms == NOT_TOLD and done[1].elapsed_ns == 50_000_000
 
 
 def test_a_table_that_cannot_be_made_ends_the_series() -> None:
-    made = stage([Phase(LOAD, (Step(LOAD, "t", 1, ("CREATE TABLE t",)),))], Engine({}), Asked())
+    made = runner([Phase(LOAD, (Step(LOAD, "t", 1, ("CREATE TABLE t",)),))], Engine({}), Asked())
     with pytest.raises((ServiceError, SystemFailure), match="refused"):
+        window_of(made)
+
+
+def test_cancelled_window_runs_no_further_step_and_is_invalid() -> None:
+    made = runner([Phase(QUERIED, (count(),))], Engine({"SELECT count(*)": [4]}), Asked())
+    made.cancel()
+    with pytest.raises(SystemFailure, match="abandoned"):
         window_of(made)
 
 
 @pytest.mark.parametrize(("number", "verdict"), [(4, True), (5, False)])
 def test_answer_is_checked_against_its_closed_form_without_a_judge(number: int, verdict: bool) -> None:
     judge = Asked()
-    made = stage(
+    made = runner(
         [Phase(QUERIED, (count(),), HELD, judged=True, read=False)], Engine({"SELECT count(*)": [number]}), judge
     )
     window = window_of(made)
@@ -117,16 +124,16 @@ def test_answer_is_checked_against_its_closed_form_without_a_judge(number: int, 
 
 
 def test_errors_of_another_reader_are_kept_but_do_not_affect_the_verdict() -> None:
-    made = stage([Phase(LOAD, (), HELD, judged=True), Phase(QUERIED, (count(),))], Engine({"SELECT count(*)": [4]}),
+    made = runner([Phase(LOAD, (), HELD, judged=True), Phase(QUERIED, (count(),))], Engine({"SELECT count(*)": [4]}),
                  Asked(beside="3 rows of 4"))  # fmt: skip
     assert made.check(window_of(made), last=True, show=lambda _words: None).oracle.verdict
-    wrong = stage([Phase(LOAD, (), HELD, judged=True), Phase(QUERIED, (count(),))], Engine({"SELECT count(*)": [4]}),
+    wrong = runner([Phase(LOAD, (), HELD, judged=True), Phase(QUERIED, (count(),))], Engine({"SELECT count(*)": [4]}),
                   Asked(words="3 rows of 4"))  # fmt: skip
     assert not wrong.check(window_of(wrong), last=True, show=lambda _words: None).oracle.verdict
 
 
 def test_engine_log_is_attributed_to_each_step() -> None:
-    window = window_of(stage([Phase(QUERIED, (count(), count(2)))], Engine({"SELECT count(*)": [4]}), Asked()))
+    window = window_of(runner([Phase(QUERIED, (count(), count(2)))], Engine({"SELECT count(*)": [4]}), Asked()))
     first, second = window.done
     assert (first.startup_ns, first.jobs, first.tasks, first.scan_bytes) == (7_000_000, 1, 2, 70)
     assert (second.startup_ns, second.jobs) == (NOT_TOLD, 0)
@@ -139,7 +146,7 @@ def test_second_engine_runs_the_same_queries_after_the_first() -> None:
     steps = tuple(Step(QUERY, "q1", number, ("SELECT 1 AS `a`",), 'SELECT 1 AS "a"') for number in (1, 2))
     for broken, found in ((False, {"ways": {"delta": {}}}), (True, {"reason": "'second' failed (-11). Its log ends:"})):
         judge, engine = Asked(broken=broken), Engine({"SELECT 1 AS `a`": [1]})
-        made = stage([Phase(BEFORE, steps, HELD, second=True)], engine, judge)
+        made = runner([Phase(BEFORE, steps, HELD, second=True)], engine, judge)
         window = window_of(made)
         order = judge.orders[0]
         assert (order["reader"], order["queries"], order["passes"]) == ("delta", {"q1": 'SELECT 1 AS "a"'}, 2)
@@ -150,7 +157,7 @@ def test_second_engine_runs_the_same_queries_after_the_first() -> None:
 def test_format_without_another_reader_keeps_the_reason() -> None:
     judge = Asked()
     phase = Phase(BEFORE, (Step(QUERY, "q1", 1, ("SELECT 1",), "SELECT 1"),), HELD, second=True)
-    made = stage([phase], Engine({"SELECT 1": [1]}, reader="hudi"), judge)
+    made = runner([phase], Engine({"SELECT 1": [1]}, reader="hudi"), judge)
     window_of(made)
     assert made.second == {BEFORE: {"reason": "DuckDB has no reader of Hudi's tables"}}
     assert [order["do"] for order in judge.orders] == ["judge"]
