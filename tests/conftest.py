@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.tiers import TIERS, tier_of
 
 from tidemark.paths import Workspace
 
@@ -15,32 +16,35 @@ if TYPE_CHECKING:
     from tidemark.analysis.measures import Measures
 
 TESTS = Path(__file__).parent
-# One worker runs all tests of these folders: they share servers, or measure and must not do so in parallel. The
-# longest come first, so that short ones fill the workers at the end.
-SHARED = ("pipeline", "conformance", "stacks", "services")
-SPARK = ("conformance/test_lakehouses.py", "services/test_spark.py")  # files that share Spark sessions
+# Files that share servers which take long to start, by name of the group; any other file is a group by itself.
+TOGETHER = {"conformance/test_lakehouses.py": "spark", "services/test_spark.py": "spark"}
+# The longest come first, so that short ones fill both processes at the end.
+LONGEST = ("nix", "stacks", "end_to_end", "conformance")
+NEED_A_REASON = ("alone", "long")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest groups first."""
-    order = {folder: place for place, folder in enumerate(SHARED)}
+    """Mark each test with its folder's tier, put the longest folders first, and refuse marks without a reason."""
+    order = {folder: place for place, folder in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.path.relative_to(TESTS).parts[0], len(order)))
+    for item in items:
+        item.add_marker(tier_of(item.path.relative_to(TESTS)).name)
+        for mark in item.iter_markers():
+            if mark.name in NEED_A_REASON and not mark.kwargs.get("reason"):
+                raise pytest.UsageError(f"{item.nodeid}: give the mark '{mark.name}' a reason")
 
 
 @pytest.hookimpl(optionalhook=True)  # the other stacks, whose systems are tested as well, have no xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give all tests that share servers to one worker; distribute the others by file."""
+    """Give the tests of a file, or of files that share servers, to one process."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class ByServers(LoadScopeScheduling):
+    class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0].removeprefix("tests/")
-            if file in SPARK:
-                return "spark"
-            folder = file.partition("/")[0]
-            return folder if folder in SHARED else file
+            return TOGETHER.get(file, file)
 
-    return ByServers(config, log)
+    return ByFile(config, log)
 
 
 class FailedTests:
@@ -57,6 +61,8 @@ class FailedTests:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    for tier in TIERS:
+        config.addinivalue_line("markers", f"{tier.name}: belongs to this tier by its folder (tests/tiers.py)")
     if not hasattr(config, "workerinput"):  # the main process, not a worker of it
         config.pluginmanager.register(FailedTests(config))
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
-from scipy import signal, stats
+from scipy import stats
+from tests.analysis.samples import noise, runs_of, sample
 
 from tidemark.analysis.aggregation import BetweenRunVariance, mean, pooled_mean
 from tidemark.analysis.blocks import BlockSample, Ranks, block_length, draw_cells
@@ -29,24 +29,11 @@ from tidemark.analysis.statistics import (
     theil_sen,
 )
 
-Floats = NDArray[np.float64]
-
-
-def noise(n: int, autocorrelation: float, rng: np.random.Generator) -> Floats:
-    """Return `n` standard normal samples whose neighbours have the given correlation."""
-    scale = math.sqrt(1 - autocorrelation**2)
-    drawn: Floats = signal.lfilter([1.0], [1.0, -autocorrelation], rng.normal(size=n + 300) * scale)[300:]
-    return drawn
-
 
 def interval(estimate: Estimate) -> tuple[float, float]:
     assert estimate.low is not None
     assert estimate.high is not None
     return estimate.low, estimate.high
-
-
-def sample(values: Floats, seed: int = 0) -> BlockSample:
-    return BlockSample.prepare(values, np.random.default_rng(seed))
 
 
 def test_a_quantile_is_that_of_all_samples() -> None:
@@ -154,15 +141,6 @@ def test_cliffs_delta_never_leaves_its_range() -> None:
     assert interval(delta)[0] >= -1.0
 
 
-def runs_of(level: float, spread: float, count: int, rng: np.random.Generator, n: int = 400) -> list[BootstrapEstimate]:
-    """Return the medians of `count` runs that differ by `spread` (standard deviation of the logarithm)."""
-    made = []
-    for _ in range(count):
-        values = level * math.exp(spread * rng.normal()) * np.exp(0.1 * noise(n, 0.3, rng))
-        made.append(median(BlockSample.prepare(values, rng)))
-    return made
-
-
 def test_equal_systems_show_no_difference() -> None:
     """With two hot runs each of equal systems, the ratio's interval must contain 1 at its nominal rate."""
     rng = np.random.default_rng(11)
@@ -173,26 +151,6 @@ def test_equal_systems_show_no_difference() -> None:
         a, b = (pooled_mean(group, rng, effects) for group in groups[:2])
         contained += bool(a.ratio(b).estimate("").contains(1.0))
     assert contained >= 35
-
-
-@pytest.mark.parametrize("systems", [2, 7])
-def test_equal_systems_that_drift_between_repeats_show_no_difference(systems: int) -> None:
-    """With the repeat as the unit, intervals reach their nominal coverage although repeats differ more than runs."""
-    rng = np.random.default_rng(20)
-    contained = {"repeats": 0, "runs": 0}
-    for _ in range(60):
-        repeats = [
-            [runs_of(10.0 * math.exp(0.1 * rng.normal()), 0.05, 2, rng) for _ in range(2)] for _ in range(systems)
-        ]
-        for unit, groups in (
-            ("repeats", [[mean(runs, rng) for runs in each] for each in repeats]),
-            ("runs", [each[0] for each in repeats]),
-        ):
-            effects = BetweenRunVariance.pooled(groups)
-            a, b = (pooled_mean(group, rng, effects) for group in groups[:2])
-            contained[unit] += bool(a.ratio(b).estimate("").contains(1.0))
-    assert contained["repeats"] >= 53
-    assert contained["runs"] < 48, "one series of each does not know of the drift"
 
 
 def test_own_repeats_of_a_series_count_once_in_the_pooled_variance() -> None:

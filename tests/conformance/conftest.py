@@ -20,6 +20,8 @@ from tidemark.services.polaris.server import Polaris
 from tidemark.software.tools import packages, provide_tool
 from tidemark.systems import releases
 from tidemark.systems.base import Context, System, take
+from tidemark.systems.registry import of_kind
+from tidemark.systems.tables import TableSystem
 
 SINCE = {"ducklake-quack": (1, 5, 5)}  # the oldest DuckDB release that has a system's extensions
 ODD = 'a b ü # "c" %d'  # folder name with characters that a URI encodes and characters that libraries treat specially
@@ -51,7 +53,7 @@ OF_NO_STACK = ("lance",)
 def pytest_itemcollected(item: pytest.Item) -> None:
     names = (*CATALOGS, *OF_NO_STACK) if OF_A_STACK in os.environ else CATALOGS
     if getattr(item, "originalname", "") in IN_COMMON and any(f"[{name}" in item.name for name in names):
-        item.add_marker(pytest.mark.long)
+        item.add_marker(pytest.mark.long(reason="behaviour that does not depend on DuckLake's catalog"))
 
 
 class Servers:
@@ -98,8 +100,7 @@ def skip_where_it_is_not(kind: type[System]) -> None:
         pytest.skip(str(kind.unavailable(kind.Options())))
 
 
-# They end with these tests: the pipeline's tests look at the page cache, and need it to themselves.
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Servers]:
     assert cache
     keep_loopback_direct()
@@ -127,3 +128,9 @@ def open_table(servers: Servers, tmp_path: Path) -> Iterator[Callable[..., Syste
             return system
 
         yield open_table
+
+
+@pytest.fixture(params=of_kind(TableSystem).values(), ids=of_kind(TableSystem).keys())
+def kind(request: pytest.FixtureRequest, servers: Servers) -> type[System]:
+    servers.tools(request.param)
+    return request.param

@@ -30,7 +30,8 @@ def run(code: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str
 
 def test_system_of_one_file_conforms(cache: Path) -> None:
     assert cache
-    done = run(TESTS, PLAIN, "-q", "tests/conformance/test_conformance.py", "-k", "plain-parquet")
+    suite = ("tests/conformance/core", "tests/conformance/test_conformance.py")
+    done = run(TESTS, PLAIN, "-q", *suite, "-k", "plain-parquet")
     assert done.returncode == 0, done.stdout
     assert int(done.stdout.splitlines()[-1].split()[0]) > 15, done.stdout
     listed = run(COMMAND, PLAIN, "systems")

@@ -19,10 +19,7 @@ from tidemark.systems.registry import SystemEntry, variant
 from .conftest import OF_A_STACK, Servers
 from .test_catalogs import send, succeed
 
-pytestmark = [
-    pytest.mark.services,
-    pytest.mark.skipif(OF_A_STACK in os.environ, reason="servers and distances are the same under every stack"),
-]
+pytestmark = pytest.mark.skipif(OF_A_STACK in os.environ, reason="servers and distances are the same under every stack")
 RTT_MS = 20
 NAMESPACE, TABLE, _ = CREATIONS
 # Reads of a serializable transaction stay locked while another transaction that began before its end is open.

@@ -34,10 +34,7 @@ from tidemark.systems.registry import of_kind
 from .conftest import OF_A_STACK, Servers
 from .faulty_proxy import proxy
 
-pytestmark = [
-    pytest.mark.services,
-    pytest.mark.skipif(OF_A_STACK in os.environ, reason="no library of a stack is in it"),
-]
+pytestmark = pytest.mark.skipif(OF_A_STACK in os.environ, reason="no library of a stack is in it")
 SETTINGS = CatalogSettings(4, 1, "create,churn,crash", 10, 1.0, 10.0, 5, 5, 2, 8, 1, 30.0)
 SQLITE = "rest-jdbc-sqlite"
 

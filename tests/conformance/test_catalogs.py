@@ -51,8 +51,6 @@ from .faulty_proxy import proxy
 from .strace import READS as READS_A_CLIENT
 from .strace import Counts, counts, parse, tracing, why_not
 
-pytestmark = pytest.mark.services
-
 Opened = Callable[[type[CatalogSystem]], CatalogSystem]
 NAMESPACE, TABLE, VIEW = CREATIONS
 UPDATED = 20  # updates of one table under strace
@@ -75,11 +73,16 @@ def opened(servers: Servers, tmp_path: Path) -> Iterator[Opened]:
 
 
 # One backend of the server that takes longest to start is tested by default, the others only with --long.
+SECOND = pytest.mark.long(reason="another backend of the server that takes longest to start")
 LONG = ("nessie-memory", "nessie-mongo", "nessie-rocksdb")
 # Stacks differ in libraries, not in servers: one server is tested with a stack, whose PyIceberg reads it back.
 WITH_A_STACK = "rest-jdbc-sqlite"
 KINDS = [
-    pytest.param(kind, id=name, marks=[pytest.mark.long] if name in LONG else [])
+    pytest.param(
+        kind,
+        id=name,
+        marks=[SECOND] if name in LONG else [],
+    )
     for name, kind in of_kind(CatalogSystem).items()
     if OF_A_STACK not in os.environ or name == WITH_A_STACK or issubclass(kind, LibraryCatalog)
 ]

@@ -11,7 +11,7 @@ import importlib.metadata
 import importlib.util
 import pkgutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,23 +29,17 @@ from tidemark.systems.iceberg.table import IcebergTable
 from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
 
-from .conftest import Servers, is_here, skip_where_it_is_not
+from .checks import OpenTable, assert_holds, holds_infinity, reads, write_all
+from .conftest import is_here, skip_where_it_is_not
 from .trips import (
     EXTREMES,
     GREEN,
-    TEXTS,
     YELLOW,
     all_null,
-    assert_same_rows,
     extremes,
-    stored_schema,
     trips,
     with_column,
 )
-
-OpenTable = Callable[..., System]
-
-pytestmark = pytest.mark.services
 
 
 def variants() -> Iterator[Any]:
@@ -56,76 +50,6 @@ def variants() -> Iterator[Any]:
             for value in (False, True) if field.type == "bool" else values:
                 if value != field.default:
                     yield pytest.param(kind, {field.name: value}, id=f"{name}-{field.name}={value}")
-
-
-@pytest.fixture(params=of_kind(TableSystem).values(), ids=of_kind(TableSystem).keys())
-def kind(request: pytest.FixtureRequest, servers: Servers) -> type[System]:
-    servers.tools(request.param)
-    return request.param
-
-
-def reads(system: System) -> bool:
-    return Capability.READ_BACK in system.capabilities
-
-
-def holds_infinity(kind: type[System]) -> bool:
-    return Capability.INFINITY in kind.capabilities | kind.of_release()
-
-
-def assert_holds(system: System, written: list[pa.Table], schema: pa.Schema = YELLOW) -> None:
-    """Check that an independent reader sees exactly the written rows; a system that stores nothing shows none."""
-    if reads(system):
-        given = pa.concat_tables(written)
-        assert_same_rows(system.read(), given, stored_schema(system, schema))
-        assert sorted(system.ids().to_pylist()) == sorted(given.column("id").to_pylist())
-    else:
-        assert len(system.ids()) == 0
-
-
-def write_all(system: System, tables: list[pa.Table], schema: pa.Schema = YELLOW) -> list[pa.Table]:
-    system.create(schema)
-    for rows in tables:
-        system.write(rows)
-    return tables
-
-
-def test_describes_itself(kind: type[System]) -> None:
-    for text in (kind.name, kind.title, kind.format, kind.client, kind.catalog):
-        assert text.strip() == text != ""
-    assert kind.durability.summary
-    assert kind.durability.source
-    reason = kind.unavailable(kind.Options())
-    if not is_here(kind):
-        assert reason is not None and "not installed" in reason
-        return
-    assert reason is None
-    # Only a system that writes to nothing has no library.
-    assert bool(kind.versions()) == (kind.client != "none") and all(kind.versions().values())
-
-
-def test_one_row_per_write(kind: type[System], open_table: OpenTable) -> None:
-    system = open_table(kind, rows_per_write=1)
-    assert_holds(system, write_all(system, [trips(YELLOW, 1), trips(YELLOW, 1, 1)]))
-
-
-def test_values_of_every_kind(kind: type[System], open_table: OpenTable) -> None:
-    """Write a thousand rows, several chunks, nulls everywhere, texts of all kinds, and extremes, also row by row."""
-    system = open_table(kind)
-    text = with_column(trips(YELLOW, len(TEXTS), 5000), "store_and_fwd_flag", pa.array(TEXTS))
-    outermost = extremes(YELLOW, holds_infinity(kind))
-    first_ids = pa.array(range(6000, 6000 + len(outermost)))
-    alone = [with_column(outermost, "id", first_ids).slice(i, 1) for i in range(len(outermost))]
-    written = [
-        all_null(YELLOW, 1, 900),
-        trips(YELLOW, 1000, 1000),
-        pa.concat_tables([trips(YELLOW, 3, 3000), trips(YELLOW, 4, 3003)]),
-        pa.concat_tables([trips(YELLOW, 2, 4000), all_null(YELLOW, 2, 4002), trips(YELLOW, 1, 4004)]),
-        text,
-        text.slice(0, 1).set_column(0, "id", pa.array([5500])),
-        outermost,
-        *alone,
-    ]
-    assert_holds(system, write_all(system, written))
 
 
 def test_infinity_is_refused_if_unsupported(open_table: OpenTable) -> None:

@@ -31,8 +31,6 @@ from .strace import Call, Counts, counts, parse, trace_writes, why_not
 from .traced_client import BATCH, SINGLE, WRITES
 from .trips import YELLOW, trips
 
-pytestmark = pytest.mark.services
-
 Counted = Mapping[str, Mapping[str, Counts]]
 
 

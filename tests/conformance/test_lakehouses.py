@@ -28,10 +28,7 @@ from tidemark.systems.spark_sql.base import COPY_ON_WRITE, MERGE_ON_READ, SqlEng
 
 from .conftest import OF_A_STACK, Servers
 
-pytestmark = [
-    pytest.mark.services,
-    pytest.mark.skipif(OF_A_STACK in os.environ, reason="nothing of a stack's libraries is asked for"),
-]
+pytestmark = pytest.mark.skipif(OF_A_STACK in os.environ, reason="nothing of a stack's libraries is asked for")
 
 KEY = ("k", "day")
 BY_DAY = "SELECT day, count(*), sum(price), avg(price) FROM sales GROUP BY day"
@@ -39,13 +36,14 @@ BASE = "SELECT range AS k, range % 5 AS day, CAST(range / 4 AS DECIMAL(7, 2)) AS
 SETS = ("SELECT * REPLACE (price + 1 AS price) FROM ({base}(10, 30))", "({base}(25, 120))")
 # Their libraries are fetched only for them.
 OF_2022 = [name for name, kind in of_kind(SqlEngineTable).items() if issubclass(kind.needs[0], SparkBefore)]
+SLOW = pytest.mark.long(reason="another mode or release of a format takes as long again")
 # Each format as shipped, and formats with two modes in the other one as well, which takes as long again.
 VARIANTS: Sequence[Any] = [
-    *(pytest.param((name, {}), marks=pytest.mark.long if name in OF_2022 else (), id=name)
+    *(pytest.param((name, {}), marks=SLOW if name in OF_2022 else (), id=name)
       for name in of_kind(SqlEngineTable)),
-    *(pytest.param((name, {"mode": COPY_ON_WRITE}), marks=pytest.mark.long, id=f"{name}-cow")
+    *(pytest.param((name, {"mode": COPY_ON_WRITE}), marks=SLOW, id=f"{name}-cow")
       for name, kind in of_kind(SqlEngineTable).items() if hasattr(kind.Options(), "mode") and name not in OF_2022),
-    pytest.param(("iceberg-on-spark", {"mode": MERGE_ON_READ, "format_version": 3}), marks=pytest.mark.long, id="v3"),
+    pytest.param(("iceberg-on-spark", {"mode": MERGE_ON_READ, "format_version": 3}), marks=SLOW, id="v3"),
 ]  # fmt: skip
 
 

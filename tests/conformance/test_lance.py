@@ -15,8 +15,6 @@ from .trips import YELLOW, trips
 
 OpenTable = Callable[..., Any]
 
-pytestmark = pytest.mark.services
-
 
 def test_manifest_is_read_as_lance_reads_it(open_table: OpenTable) -> None:
     system = open_table(Lance)

@@ -33,8 +33,6 @@ from tidemark.systems.writers import ClientFactory, CommitStatus
 from .lost_answers import LostAnswers, losing_answers
 from .trips import YELLOW, trips
 
-pytestmark = pytest.mark.services
-
 OpenTable = Callable[..., Any]
 ROWS = 2
 BEFORE = [0, 1, 100, 101]  # acknowledged

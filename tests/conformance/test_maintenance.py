@@ -21,7 +21,6 @@ from .trips import YELLOW, trips
 
 OpenTable = Callable[..., Any]
 
-pytestmark = pytest.mark.services
 
 KINDS = of_kind(TableSystem)
 DECLARED = {name: kind for name, kind in KINDS.items() if Capability.MAINTENANCE in kind.capabilities}

@@ -30,8 +30,6 @@ from .trips import YELLOW, assert_same_rows, stored_schema, trips
 
 OpenTable = Callable[..., Any]
 
-pytestmark = pytest.mark.services
-
 
 def may_be_elsewhere(kind: type[Any]) -> bool:
     return "storage" in {field.name for field in dataclasses.fields(kind.Options)}

@@ -13,11 +13,10 @@ from tidemark.systems.base import Capability, System
 from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
 
+from .checks import assert_holds, write_all
 from .conftest import ODD
-from .test_conformance import assert_holds, visible_files, write_all
+from .test_conformance import visible_files
 from .trips import YELLOW, trips
-
-pytestmark = pytest.mark.services
 
 # Parts of a path that a client cannot open, and that are refused.
 REFUSED = {"delta-duckdb": "%d", "delta-rs": "%20"}

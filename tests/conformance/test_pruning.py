@@ -19,7 +19,6 @@ from tidemark.systems.tables import TableSystem
 
 OpenTable = Callable[..., Any]
 
-pytestmark = pytest.mark.services
 
 KINDS = {name: kind for name, kind in of_kind(TableSystem).items() if Capability.PLANS in kind.capabilities}
 ROWS = 4

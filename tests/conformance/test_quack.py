@@ -16,8 +16,6 @@ from tidemark.systems.ducklake.quack import PROTOCOL, DuckLakeQuack
 from .conftest import Servers
 from .trips import YELLOW, trips
 
-pytestmark = pytest.mark.services
-
 
 def ask(catalog: QuackCatalog) -> list[Any]:
     with connect(PROTOCOL) as connection:

@@ -32,7 +32,6 @@ from .trips import YELLOW, trips, with_column
 
 OpenTable = Callable[..., Any]
 
-pytestmark = pytest.mark.services
 
 CLIENTS = (
     duckdb_client.DUCKDB,

@@ -22,10 +22,7 @@ from tidemark.systems.catalogs.rest import RestSqlite
 from .conftest import OF_A_STACK, Servers
 from .test_catalogs import succeed
 
-pytestmark = [
-    pytest.mark.services,
-    pytest.mark.skipif(OF_A_STACK in os.environ, reason="no library of a stack writes in it"),
-]
+pytestmark = pytest.mark.skipif(OF_A_STACK in os.environ, reason="no library of a stack writes in it")
 USERS, APPENDS = 8, 60
 NAMESPACE, TABLE, _ = CREATIONS
 

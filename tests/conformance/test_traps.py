@@ -39,7 +39,6 @@ from .trips import YELLOW, trips, with_column
 
 OpenTable = Callable[..., Any]
 
-pytestmark = pytest.mark.services
 
 ALL_EXTENSIONS = ("ducklake", "postgres_scanner", "avro", "httpfs", "iceberg", "delta")
 

@@ -17,8 +17,6 @@ from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
 from .conftest import Servers
 from .trips import YELLOW, trips
 
-pytestmark = pytest.mark.services
-
 
 def assert_works(kind: type[System], directory: Path, services: dict[type[Service], Service]) -> System:
     """Write and read a row in a table of `kind` over `services`; return the closed system."""

@@ -23,14 +23,12 @@ from tidemark.systems.registry import of_kind
 
 from .conftest import ODD, OF_A_STACK, Servers
 
-pytestmark = pytest.mark.services
-
 Opened = Callable[[type[BulkTable]], BulkTable]
 ROWS, KEYS = 1000, ("s_suppkey",)
 LONGEST_S = 180.0
-# The legacy path covers all the steps of which the other slow ones have a part.
+SLOW = pytest.mark.long(reason="a minute each, and the legacy path has all their steps")
 NAMES = [
-    pytest.param(name, marks=pytest.mark.long) if kind.is_slow and name != "legacy" else name
+    pytest.param(name, marks=SLOW) if kind.is_slow and name != "legacy" else name
     for name, kind in of_kind(BulkTable).items()
 ]
 # Their clients have other releases than the stacks do.

@@ -17,8 +17,6 @@ from tidemark.paths import Workspace
 from tidemark.results.reference.findings import SCRIPTS
 from tidemark.services.programs.provision import provision
 
-pytestmark = pytest.mark.services
-
 
 @pytest.fixture(scope="module")
 def modules() -> Iterator[tuple[Any, Any, Any]]:

@@ -138,14 +138,12 @@ def once(name: str, workspace: Workspace) -> Evidence:
     return reproduce(workspace, here, 1, lambda _: None)
 
 
-@pytest.mark.services
 def test_delta_rs_commits_twice_and_a_careful_client_does_not(workspace: Workspace) -> None:
     (attempt,) = once("delta-own-commit", workspace).attempts
     assert attempt.seen, attempt.said
     assert attempt.said.endswith("14 of 14 right")
 
 
-@pytest.mark.services
 @pytest.mark.parametrize(
     ("name", "harmed", "whole"),
     [

@@ -21,9 +21,6 @@ from tidemark.runs.outcome import Outcome, outcome_path
 from tidemark.runs.plan import PlanFile, Round
 from tidemark.runs.spec import SeriesSpec
 
-from .conftest import MakeSandbox
-from .sandbox import Sandbox, complete, finish, kill_group, wait_for
-
 SHIPPED = Path(__file__).parents[2] / "config.yaml"
 SENTENCE = "Round 1 of 2: each system was measured once so far"
 DONE = Outcome("complete", None, 0, (0, 1))
@@ -183,74 +180,3 @@ def test_failure_before_the_round_is_measured_stops_the_pipeline(
 def test_ctrl_c_while_results_of_a_round_are_made_stops_at_once(tmp_path: Path) -> None:
     hand, ended = in_rounds(tmp_path, ends=[pipeline.INTERRUPTED])
     assert ended == pipeline.INTERRUPTED and hand.asked == [Round(1, 2)]
-
-
-# With real servers
-
-TWICE = {
-    "protocol": "twice",
-    "protocols": {"twice": {"window_seconds": 0.5, "runs": 2, "repeats": 2}},
-    "systems": {"delta-rs": {}, "ducklake-inlined": {}},
-    "modes": ["single"],
-    "cold": "none",
-}
-MADE = ("plan.json", "metrics.duckdb", "claims.json", "claims.md", "paper.pdf", "report.html", "answer.txt")
-
-
-def in_the_last_series(sandbox: Sandbox) -> bool:
-    position = sandbox.position()
-    if position is None:
-        return False
-    last = sandbox.plan()[-1]["directory"].removeprefix("results/runs/").replace("/", "-")
-    return position.series.name == last and position.consumed > 0
-
-
-def stamps(sandbox: Sandbox, repeat: int) -> dict[str, int]:
-    """Return the modification time of each file of the series of one repeat."""
-    folders = [sandbox.root / each["directory"] for each in sandbox.plan() if each["repeat"] == repeat]
-    return {
-        str(path): path.stat().st_mtime_ns
-        for folder in folders
-        for path in [folder / "outcome.json", *folder.rglob("run.json")]
-    }
-
-
-def made(sandbox: Sandbox) -> dict[str, int]:
-    """Return the modification time of each result."""
-    return {name: (sandbox.results / name).stat().st_mtime_ns for name in MADE}
-
-
-def test_first_results_exist_while_the_second_round_is_measured(make_sandbox: MakeSandbox) -> None:
-    sandbox = make_sandbox(TWICE)
-    sandbox.know("delta-rs", 500)
-    sandbox.know("ducklake-inlined", 2_000)
-    process = sandbox.start("all")
-    wait_for("the last series", lambda: in_the_last_series(sandbox), process, timeout_s=300)
-    kill_group(process)
-    said = finish(process).stdout
-    assert sandbox.left_running() == []
-
-    assert f"round 1 of 2 is measured, intervals will still change; the report is {sandbox.results}/report.html" in said
-    assert [f"({place} of 4 series)" in said for place in range(1, 5)] == [True, True, True, False], said
-    of_round = PlanFile.read(sandbox.results / "plan.json")
-    whole = PlanFile.read(sandbox.root / ".tidemark/plan.json")
-    assert of_round.round == Round(1, 2) and whole.round is None
-    assert of_round.series == whole.series[:2] and {each.repeat for each in of_round.series} == {1}
-    for name in ("report.html", "claims.md", "tables/streams/throughput.md", "paper/values.json"):
-        assert SENTENCE in (sandbox.results / name).read_text(), name
-    first, before = stamps(sandbox, 1), made(sandbox)
-
-    again = sandbox.run("all")
-    assert again.returncode == 0, again.stdout
-    assert "round 1 of 2" not in again.stdout and again.stdout.count("database: done") == 1
-    assert f"tidemark: the report is {sandbox.results}/report.html" in again.stdout
-    assert stamps(sandbox, 1) == first and list(complete(sandbox)) == []
-    assert (sandbox.results / "plan.json").read_bytes() == (sandbox.root / ".tidemark/plan.json").read_bytes()
-    for name in ("report.html", "claims.md", "tables/streams/throughput.md", "paper/values.json"):
-        assert "of 2: each system" not in (sandbox.results / name).read_text(), name
-    now = made(sandbox)
-    assert all(now[name] > before[name] for name in MADE)
-
-    idle = sandbox.run("all", timeout_s=60)
-    assert idle.returncode == 0 and "Nothing to be done" in idle.stdout
-    assert made(sandbox) == now

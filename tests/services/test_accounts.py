@@ -21,7 +21,6 @@ from tidemark.services.servers import Servers, prepared
 from tidemark.systems.base import Context, System
 from tidemark.systems.registry import registry
 
-pytestmark = pytest.mark.services
 CAP_DAC_READ_SEARCH = 1 << 2
 is_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up root")
 

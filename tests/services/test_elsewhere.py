@@ -30,7 +30,7 @@ from tidemark.services.pipelines.connect import KafkaConnect
 from tidemark.services.postgres import Postgres, PostgresSettings
 from tidemark.services.spark.formats import SparkIceberg
 
-pytestmark = [pytest.mark.services, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.timeout(300)]
 
 NUMBERS = "CREATE TEMPORARY TABLE numbers (number INT) WITH ('connector' = 'datagen', 'rows-per-second' = '10')"
 NOWHERE = "CREATE TEMPORARY TABLE nowhere (number INT) WITH ('connector' = 'blackhole')"
@@ -181,7 +181,7 @@ def test_job_on_a_users_session_cluster_is_cancelled_at_the_end_and_after_a_kill
         Flink(workspace, workspace.work / "flink", address).start()
 
 
-@pytest.mark.long
+@pytest.mark.long(reason="a Spark cluster with a worker of its own takes a minute to start")
 def test_statements_run_on_a_users_spark_cluster(workspace: Workspace) -> None:
     with (
         spark_standalone(workspace, workspace.work / "theirs") as master,

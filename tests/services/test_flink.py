@@ -10,8 +10,6 @@ from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.flink.server import Flink, last_checkpoint
 
-pytestmark = pytest.mark.services
-
 NUMBERS = "CREATE TEMPORARY TABLE numbers (number INT) WITH ('connector' = 'datagen', 'rows-per-second' = '10')"
 NOWHERE = "CREATE TEMPORARY TABLE nowhere (number INT) WITH ('connector' = 'blackhole')"
 OFTEN = {"execution.checkpointing.interval": "100 ms"}

@@ -16,8 +16,6 @@ from tidemark.paths import Workspace
 from tidemark.services.hdfs.servers import DataNode, NameNode, write_configuration
 from tidemark.services.servers import Servers, prepared
 
-pytestmark = pytest.mark.services
-
 ROWS = pa.table({"number": list(range(1000))})
 
 

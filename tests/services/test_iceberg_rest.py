@@ -17,8 +17,6 @@ from tidemark.paths import Workspace
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
 from tidemark.services.postgres import Postgres, PostgresSettings
 
-pytestmark = pytest.mark.services
-
 
 @pytest.fixture(scope="module")
 def postgres(shared_workspace: Workspace) -> Iterator[Postgres]:

@@ -19,8 +19,6 @@ from tidemark.services.kafka import Kafka, KafkaSettings, archive_classes, forma
 from tidemark.services.programs.process import free_ports
 from tidemark.services.programs.provision import provision
 
-pytestmark = pytest.mark.services
-
 SMALL = KafkaSettings(heap_mb=256)
 
 

@@ -12,8 +12,6 @@ from tidemark.paths import Workspace
 from tidemark.services.base import ServiceContext
 from tidemark.services.mariadb import USER, MariaDB
 
-pytestmark = pytest.mark.services
-
 
 @pytest.fixture(scope="module")
 def mariadb(shared_workspace: Workspace) -> Iterator[MariaDB]:

@@ -14,8 +14,6 @@ from tidemark.services.iceberg.rest import IcebergRestNio, IcebergRestSettings, 
 from tidemark.services.programs.java import JAVA, SHORT_LIVED_OPTIONS, class_path
 from tidemark.services.programs.provision import provision
 
-pytestmark = pytest.mark.services
-
 CONTRACT = Path(__file__).with_name("FileIOContract.java")
 
 

@@ -33,7 +33,6 @@ from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.ducklake.files import DuckLakeInlined
 from tidemark.systems.ducklake.postgres import DuckLake
 
-pytestmark = pytest.mark.services
 SHIPPED = Path(__file__).parents[2] / "config.yaml"
 
 

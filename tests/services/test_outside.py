@@ -31,7 +31,6 @@ from tidemark.services.servers import prepared
 from tidemark.systems.base import Context, System
 from tidemark.systems.registry import registry
 
-pytestmark = pytest.mark.services
 SHIPPED = Path(__file__).parents[2] / "config.yaml"
 PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy")
 ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64())})

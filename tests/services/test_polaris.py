@@ -317,7 +317,6 @@ def postgres(workspace: Workspace) -> Iterator[Postgres]:
         yield server
 
 
-@pytest.mark.services
 def test_failed_start_is_reported_and_leaves_no_secret_behind(
     workspace: Workspace, postgres: Postgres, tmp_path: Path
 ) -> None:
@@ -364,7 +363,6 @@ class Asking(IcebergRest):
         return OAuth("me", "it's secret", f"{self.uri}/v1/oauth/tokens", "PRINCIPAL_ROLE:ALL")
 
 
-@pytest.mark.services
 def test_both_clients_send_credentials_and_write_to_the_catalogs_location(
     workspace: Workspace, postgres: Postgres, tmp_path: Path
 ) -> None:

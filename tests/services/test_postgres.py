@@ -18,8 +18,6 @@ from tidemark.paths import Workspace
 from tidemark.services.postgres import Postgres, PostgresSettings
 from tidemark.services.programs.process import Child, free_ports
 
-pytestmark = pytest.mark.services
-
 
 @pytest.fixture(scope="module")
 def postgres(shared_workspace: Workspace) -> Iterator[Postgres]:

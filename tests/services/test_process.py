@@ -69,7 +69,7 @@ def test_processor_time_of_a_child_includes_all_its_processes(tmp_path: Path) ->
     deadline = time.monotonic() + 20
     while child.cpu_seconds() < 0.5 and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert 0.5 <= child.cpu_seconds() < 20
+    assert child.cpu_seconds() >= 0.5
     child.stop(signal.SIGKILL, 0)
     assert child.cpu_seconds() == 0
 
@@ -161,8 +161,6 @@ def test_line_of_an_earlier_start_is_ignored(tmp_path: Path) -> None:
     try:
         with pytest.raises(ServiceError, match="not ready"):
             wait_for_line(child, "ready", 0.3, since=6)
-        began = time.monotonic()
         wait_for_line(child, "ready", 60)
-        assert time.monotonic() - began < 30
     finally:
         child.stop()

@@ -18,8 +18,6 @@ from tidemark.services.programs.tools import tool_program
 from tidemark.services.seaweedfs import PARTS, SOCKETS, Bucket, SeaweedFS, remove_sockets
 from tidemark.software.tools import provide_tool
 
-pytestmark = pytest.mark.services
-
 
 @pytest.fixture(scope="module")
 def store(shared_workspace: Workspace) -> Iterator[SeaweedFS]:

@@ -9,8 +9,6 @@ from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.spark.server import Spark
 
-pytestmark = pytest.mark.services
-
 
 @pytest.fixture(scope="module")
 def spark(shared_workspace: Workspace) -> Iterator[Spark]:

@@ -20,7 +20,6 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_. ]+", "-", name).lower()
 
 
-@pytest.mark.services
 def test_running_versions_are_those_of_the_locks(workspace: Workspace) -> None:
     found = {canonical(name): version for name, version in versions(workspace).items()}
     pins = {canonical(pin.name): pin.version for pin in read_lock(LOCK)}
@@ -45,7 +44,6 @@ def test_imported_version_is_the_one_that_is_reported(tmp_path: Path, monkeypatc
     assert found == version("duckdb") != "9.9.9"
 
 
-@pytest.mark.services
 def test_every_component_has_an_origin_and_is_listed_once(workspace: Workspace) -> None:
     listed = components(workspace)
     assert listed and all(each.version and each.origin for each in listed)

@@ -16,15 +16,22 @@ from tidemark.software.stacks import PIPELINE, lock_of, names, provide
 
 ROOT = Path(__file__).parents[2]
 OTHERS = [name for name in names() if name != PIPELINE]
-# A stack that exists for one system's client is tested with that system only, and with --long: the rest of it is as in
-# 'current', except for PyArrow, and making it takes a minute or more.
+# A stack that exists for one system's client is tested with that system only: the rest of it is as in 'current',
+# except for PyArrow.
 FOR = {"paimon": "paimon"}
+ONE_CLIENT = pytest.mark.long(reason="one system's client, whose environment takes a minute to make")
 
 
-@pytest.mark.services
 @pytest.mark.timeout(2400)
 @pytest.mark.parametrize(
-    "stack", [pytest.param(name, marks=[pytest.mark.long] if name in FOR else []) for name in OTHERS]
+    "stack",
+    [
+        pytest.param(
+            name,
+            marks=[ONE_CLIENT] if name in FOR else [],
+        )
+        for name in OTHERS
+    ],
 )
 def test_every_system_conforms(stack: str, cache: Path, workspace: Workspace) -> None:
     interpreter = provide(stack, workspace)

@@ -17,7 +17,7 @@ from tidemark.cli.steps import steps
 from tidemark.cli.words import ConfigFile, Overrides, explained, split, values
 from tidemark.errors import ConfigError, TidemarkError, of_the_machine
 from tidemark.paths import REPOSITORY, Workspace
-from tidemark.process_lifetime import heed_interruptions, run_guarded, say, was_interrupted
+from tidemark.process_lifetime import heed_interruptions, say, was_interrupted
 
 EXIT_CODES = """
 Exit codes: 0 done, 1 unexpected, 2 configuration, 3 dataset, 4 provisioning, 5 a server, 6 the stream,
@@ -260,25 +260,24 @@ def bench(
 @app.command(rich_help_panel=DEVELOP, context_settings=EVERYTHING_ELSE)
 def test(
     context: typer.Context,
-    long: Annotated[bool, typer.Option("--long", help="Also the tests that take many minutes.")] = False,
+    integration: Annotated[
+        bool, typer.Option("--integration", help="Also conformance, servers, the browser and slow results.")
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also every study's pipeline, kills, faults, stacks and Nix.")
+    ] = False,
+    long: Annotated[bool, typer.Option("--long", help="With --all: also tests that take many minutes each.")] = False,
 ) -> None:
-    """Run the tests: unit, conformance of every system against its servers, and the pipeline under smoke."""
+    """Run the tests: units, results, one write and read of each system, and one smoke pipeline.
+
+    Further arguments, such as paths and -k, go to pytest, which then runs what they select in one process.
+    """
     os.chdir(REPOSITORY)
-    pytest = [sys.executable, "-m", "pytest"]
     if context.args:
-        os.execv(sys.executable, [*pytest, *context.args])
-    failed = 0
-    chosen = "" if long else " and not long"
-    # Tests that need exclusive use of the machine come last, without workers.
-    for options in (
-        ["tests", "-n", "2", "--dist", "loadscope", "--no-loadscope-reorder", "-m", f"not alone{chosen}"],
-        ["tests/pipeline", "-m", f"alone{chosen}"],
-    ):
-        status = run_guarded([*pytest, *options, "--durations=25", "--durations-min=10"])
-        if status is None:
-            raise KeyboardInterrupt
-        failed = failed or status
-    raise typer.Exit(failed)
+        os.execv(sys.executable, [sys.executable, "-m", "pytest", *context.args])
+    tiers = 3 if everything or long else 2 if integration else 1
+    options = ["--tiers", str(tiers), *(["--long"] if long else [])]
+    os.execv(sys.executable, [sys.executable, "-m", "tests.tiers", *options])
 
 
 @app.command("versions", rich_help_panel=DEVELOP)

@@ -27,7 +27,6 @@ from tidemark.studies.catalogs.window.generator import TOOL, Generator, Played
 from tidemark.studies.catalogs.window.samples import CatalogWindow
 from tidemark.systems.catalogs.base import Endpoint
 
-pytestmark = pytest.mark.services
 GET = KINDS["get table"]
 
 
@@ -92,8 +91,9 @@ def test_users_of_a_ramp_start_one_by_one(server: NullCatalog, tmp_path: Path) -
     found, took = played(server, tmp_path, [long, short])
     starts, users = (np.array(found.columns[name]) for name in ("start_ns", "user"))
     first = {user: (starts[:20_000][users[:20_000] == user] - found.began_ns[0]).min() for user in set(users[:20_000])}
-    assert first[0] < 0.9e9 and first[1] >= 1e9 and first.get(2, 2e9) >= 2e9, first
-    assert took[1] < 0.9e9 and set(users[20_000:]) == {0}
+    assert first[0] < first[1] and first[1] >= 1e9 and first.get(2, 2e9) >= 2e9, first
+    # On a machine so busy that six requests take a second, the next user is due before they are done.
+    assert (took[1] < 1e9) == (set(users[20_000:]) == {0})
 
 
 def test_failed_request_is_retried_only_in_a_ramp(server: NullCatalog, tmp_path: Path) -> None:

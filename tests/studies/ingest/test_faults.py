@@ -178,7 +178,7 @@ def test_kill_loses_only_rows_acknowledged_before_their_commit(
     undisturbed, losses = found.undisturbed, found.kills
     whole = look(table.ids(), {number: states(each) for number, each in enumerate(noted, 1)}, ROWS)
     assert [loss.victim for loss in losses] == [WRITER]
-    assert all(loss.acked > 0 and 0 < loss.started_s < loss.down_s < 30 for loss in losses), losses
+    assert all(loss.acked > 0 and 0 < loss.started_s < loss.down_s for loss in losses), losses
     if early:
         assert sum(loss.lost for loss in losses) > 0 and not all(loss.holds for loss in losses)
         assert "rows lost" in whole.words

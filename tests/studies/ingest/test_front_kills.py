@@ -46,7 +46,7 @@ def test_killing_the_front_loses_only_rows_acknowledged_before_their_commit(
     whole = look(table.ids(), {number: states(each) for number, each in enumerate(noted, 1)}, ROWS)
     assert [(loss.victim, loss.title) for loss in losses] == [("front", "the buffer's process")] * KILLS
     for loss in losses:
-        assert loss.acked > 0 and 0 < loss.started_s < loss.down_s < 30, losses
+        assert loss.acked > 0 and 0 < loss.started_s < loss.down_s, losses
         assert 0 < loss.in_flight <= CLIENTS == loss.unknown == loss.done + loss.not_done, losses
     if early:
         assert sum(loss.lost for loss in losses) > 0 and not all(loss.holds for loss in losses)

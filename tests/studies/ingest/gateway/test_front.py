@@ -190,7 +190,7 @@ def test_buffer_is_flushed_at_the_age_limit_of_its_oldest_request() -> None:
         return asyncio.get_running_loop().time() - began, found
 
     took, answers = fronted(table, GroupCommit(max_age_ms=400), work)
-    assert 0.4 <= took < 10 and answers == [Answer(Outcome.ACKED, 1)] * 2 and table.commits == [[0, 1, 10, 11]]
+    assert took >= 0.4 and answers == [Answer(Outcome.ACKED, 1)] * 2 and table.commits == [[0, 1, 10, 11]]
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from tidemark.runs.runset import RunSet
 from tidemark.studies.streams.figures import published as figures_thesis
 from tidemark.studies.streams.metrics import QUANTITIES
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 MODELS = (DUCKLAKE, INLINED, DELTA, batched(DUCKLAKE))
 
 
@@ -241,7 +241,7 @@ def test_an_absent_archive_is_refused_by_its_key(tmp_path: Path) -> None:
         results_folder(config)
 
 
-@pytest.mark.long
+@pytest.mark.long(reason="every result of the standard run set is made again by Snakemake")
 def test_everything_is_rebuilt_from_an_archive(archive: Path, results: Path, tmp_path: Path) -> None:
     done = pipeline(tmp_path, f"archive={archive}")
     assert done.returncode == 0, done.stderr

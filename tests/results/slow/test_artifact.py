@@ -18,7 +18,7 @@ from tidemark.results.claims.judge import unjudged
 from tidemark.results.reference.artifact import FOLDERS, NOT_KEPT
 from tidemark.studies.registry import registry
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SHIPPED = ROOT / "config.yaml"
 
 

@@ -22,7 +22,10 @@ from tidemark.services.postgres import Postgres, PostgresSettings
 from .conftest import MakeSandbox
 from .sandbox import MEASURE_ONLY, Sandbox
 
-pytestmark = [pytest.mark.services, pytest.mark.long, pytest.mark.timeout(1000)]
+pytestmark = [
+    pytest.mark.long(reason="pipelines against servers that the test starts itself, a minute or more each"),
+    pytest.mark.timeout(1000),
+]
 
 RATE, SECONDS, WARM = 100, 3, 50
 SMOKE = {

@@ -10,6 +10,8 @@ import pytest
 from .conftest import MakeSandbox
 from .sandbox import Sandbox
 
+pytestmark = pytest.mark.long(reason="seven systems on HDFS, Kafka and Spark; test_deltars.py has the study")
+
 CAP = 6_000
 SYSTEMS = {
     "legacy": {},
@@ -32,7 +34,6 @@ def done(make_sandbox: MakeSandbox) -> Sandbox:
     return sandbox
 
 
-@pytest.mark.long
 def test_each_sent_row_is_in_the_table_and_read_back(done: Sandbox) -> None:
     runs = {name.split("/")[2]: run for name, run in done.runs().items()}
     legacy = runs["legacy"]
@@ -46,7 +47,6 @@ def test_each_sent_row_is_in_the_table_and_read_back(done: Sandbox) -> None:
     assert not list(done.work.iterdir()) and not done.left_running()
 
 
-@pytest.mark.long
 def test_application_with_a_message_limit_is_refused_by_the_oracle(done: Sandbox) -> None:
     (row,) = [row for row in done.table("deltars", "deltars-oracle") if row["system"] == "legacy-capped"]
     assert f"of 10,000 rows {10_000 - CAP:,} are missing, 0 are others" in row["verdict"]
@@ -59,7 +59,6 @@ def test_application_with_a_message_limit_is_refused_by_the_oracle(done: Sandbox
     assert float(capped["read [s]"]) * 1e6 / CAP == pytest.approx(float(capped["read_there [µs]"]))
 
 
-@pytest.mark.long
 def test_parts_of_a_legacy_write_sum_to_its_total(done: Sandbox) -> None:
     told = {row["system"]: row for row in done.table("deltars", "deltars-steps") if row["cores"] == "1"}
     (legacy,) = [row for title, row in told.items() if title.startswith("Legacy path")]
@@ -76,14 +75,12 @@ def test_parts_of_a_legacy_write_sum_to_its_total(done: Sandbox) -> None:
     assert float(printed["uploaded [s]"]) == pytest.approx(2.4865, rel=0.01)
 
 
-@pytest.mark.long
 def test_claims_about_the_legacy_path_are_judged(done: Sandbox) -> None:
     claims = {each["id"]: each for each in json.loads((done.results / "claims.json").read_text())["claims"]}
     for name in ("deltars-write-small-forty", "deltars-read-small-fifteen", "deltars-upload-small"):
         assert claims[name]["verdict"] != "not testable here", claims[name]
 
 
-@pytest.mark.long
 def test_rows_that_a_limit_left_are_stated(done: Sandbox) -> None:
     said = json.loads((done.results / "paper/values.json").read_text())["sentences"]
     assert f"of 10,000 rows sent, {CAP:,} are in the table" in said["deltars-limit"]

@@ -163,7 +163,7 @@ def test_kills_at_any_moment_lose_and_duplicate_nothing(make_sandbox: MakeSandbo
     assert len(sandbox.runs()) == 8
 
 
-@pytest.mark.long
+@pytest.mark.long(reason="every table system, killed five times each")
 def test_kills_at_any_moment_with_every_system(make_sandbox: MakeSandbox, cache: Path, tmp_path: Path) -> None:
     systems: dict[str, Any] = {name: {} for name in of_kind(TableSystem)}
     sandbox = make_sandbox(configuration(systems), copy_of_jars(cache, tmp_path / "cache"))

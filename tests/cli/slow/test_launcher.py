@@ -15,7 +15,7 @@ import yaml
 
 from tidemark import __version__
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def copied(folder: Path) -> Path:

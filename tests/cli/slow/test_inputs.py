@@ -14,7 +14,7 @@ from tests.runs.runset import DUCKLAKE, write_run_set
 from tidemark.dataset.synthetic import write_replica
 from tidemark.results.archive.pack import write_archive
 
-SHIPPED = Path(__file__).parents[2] / "config.yaml"
+SHIPPED = Path(__file__).parents[3] / "config.yaml"
 
 
 def ended(folder: Path, *words: str) -> tuple[int, str]:

@@ -105,7 +105,7 @@ def test_plain_snakemake_ends_at_the_restart_that_it_needs(make_sandbox: MakeSan
     assert states(sandbox) == ["complete", "complete"], "it is measured again once nothing else waits"
 
 
-@pytest.mark.long
+@pytest.mark.long(reason="two rounds with all results; tests/end_to_end/test_rounds.py has the rounds")
 def test_results_of_a_round_are_made_before_the_restart_for_the_next(sandbox: Sandbox) -> None:
     often = {"short": {"window_seconds": 0.5, "runs": 2, "repeats": 2}}
     sandbox.configure({**CONFIG, "protocols": often, "systems": {"twice": {"like": "delta-rs"}}, "modes": ["single"]})

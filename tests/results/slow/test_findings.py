@@ -42,7 +42,7 @@ from tidemark.software.environments import read_lock
 from tidemark.software.stacks import lock_of
 from tidemark.studies.registry import registry
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SCRIPTED = [finding for finding in all_findings() if finding.script]
 CELLS = Cells("losses", (("system", ("A",)),), "lost", 0, "runs of the study")
 

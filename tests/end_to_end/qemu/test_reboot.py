@@ -56,7 +56,7 @@ systemctl poweroff
 """
 
 
-@pytest.mark.long
+@pytest.mark.long(reason="an emulated machine is restarted for each series: an hour")
 @pytest.mark.timeout(7200)
 def test_machine_restarts_itself_once_per_series(make_sandbox: MakeSandbox, tmp_path: Path, cache: Path) -> None:
     reason = missing()

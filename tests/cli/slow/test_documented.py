@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.cli.documents import PAGES, REPOSITORY, Places, commands, complaints, paths, words_of
 from tests.runs.runset import DELTA, DUCKLAKE, INLINED, NULL, PYICEBERG, batched, write_run_set
 from typer.testing import CliRunner
 
@@ -17,11 +18,9 @@ from tidemark.cli.main import app
 from tidemark.pipeline import build
 from tidemark.results.archive.pack import write_archive
 
-from .documents import PAGES, REPOSITORY, Places, commands, complaints, paths, words_of
-
 # Commands that measure, fetch, test or contact a server; all others run here.
 ELSEWHERE = {"all", "test", "bench", "provision", "tool", "stack", "finding"}
-# Only the pipeline itself makes them; tests/pipeline/test_smoke.py checks them.
+# Only the pipeline itself makes them; tests/end_to_end/smoke/test_smoke.py checks them.
 OF_THE_PIPELINE = {"results/logs/snakemake.log", "results/runs/<workload>/<system>/<mode>/<fingerprint>/run-N/"}
 KINDS = ("database", "tables", "figures", "claims", "paper", "report")
 

@@ -115,7 +115,7 @@ def test_startup_is_separated_from_execution_for_a_table_with_many_files(small: 
     assert (small.results / "figures/lhbench/lhb-files.svg").stat().st_size > 0
 
 
-@pytest.mark.long
+@pytest.mark.long(reason="three starts of Spark; tests/end_to_end/test_faults.py kills other servers")
 def test_killed_or_interrupted_engine_leaves_nothing(make_sandbox: MakeSandbox) -> None:
     lhbench = {"systems": {"delta-on-spark": {}}, "protocols": {"smoke": SIZES}, "parts": ["refresh"]}
     sandbox = make_sandbox({"studies": ["lhbench"], "protocol": "smoke", "lhbench": lhbench})
@@ -131,7 +131,7 @@ def test_killed_or_interrupted_engine_leaves_nothing(make_sandbox: MakeSandbox) 
     assert len(sandbox.runs()) == 1
 
 
-@pytest.mark.long
+@pytest.mark.long(reason="four systems in four parts: ten minutes")
 def test_all_parts_with_one_system_per_format(make_sandbox: MakeSandbox) -> None:
     systems = {name: {} for name in ("parquet-on-spark", "delta-on-spark", "iceberg-on-spark", "hudi-on-spark")}
     sandbox = made(make_sandbox, systems, ["load", "refresh", "merge", "files"])

@@ -12,7 +12,7 @@ import pytest
 from tidemark.config import load
 from tidemark.pipeline.targets import meant
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def pipeline(folder: Path, *words: str) -> tuple[int, list[str]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import typst
 from tests.results.places import judge
-from tests.results.test_paper import complete
+from tests.results.slow.test_paper import complete
 from tests.runs.runset import DELTA, DUCKLAKE, ICEBERG_DUCKDB, INLINED, PYICEBERG, batched, write_run_set
 
 from tidemark.analysis.measures import Measures

@@ -69,7 +69,7 @@ def test_acknowledged_rows_are_checked_after_kills_of_writers_and_servers(done: 
     assert titles["delta-rs"] == ["a writer"]
     assert titles["iceberg-duckdb"] == ["a writer", "Iceberg REST catalog", "PostgreSQL"]
     for kill in (kill for each in found.values() for kill in each["faults"]["kills"]):
-        assert kill["acked"] > 0 and 0 < kill["started_s"] < kill["down_s"] < 60, kill
+        assert kill["acked"] > 0 and 0 < kill["started_s"] < kill["down_s"], kill
         assert kill["unknown"] == kill["done"] + kill["not_done"] and kill["said"] == ""
     told = {(row["system"], row["victim"]): row for row in done.table("ingest", "ingest-faults") if row["kills"]}
     delta = told["Delta (delta-rs)", "a writer"]

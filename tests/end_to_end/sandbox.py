@@ -23,6 +23,7 @@ from tidemark.schema import sections
 
 REPOSITORY = Path(__file__).parents[2]
 MEASURE_ONLY = ("--omit-from", "database")  # no results are made
+SNAKEMAKE_LOG = "logs/snakemake.log"
 NOT_COPIED = {".venv", ".git", ".tidemark", ".snakemake", "data", "results", "__pycache__"}
 
 
@@ -242,3 +243,14 @@ def complete(sandbox: Sandbox) -> Iterator[str]:
 def runs_of(sandbox: Sandbox, series: dict[str, Any]) -> int:
     spec = json.loads((sandbox.root / series["directory"] / "spec.json").read_text())
     return int(spec["runs"])
+
+
+def changed_since(sandbox: Sandbox, before: dict[str, int]) -> set[str]:
+    """Return the files of the results that were changed, removed or added."""
+    after = file_times(sandbox.results)
+    paths = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    return {str(Path(path).relative_to(sandbox.results)) for path in paths}
+
+
+def file_times(folder: Path) -> dict[str, int]:
+    return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}

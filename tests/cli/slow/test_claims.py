@@ -21,7 +21,7 @@ from tidemark.results.reference.content import read_references
 from tidemark.runs.runset import RunSet
 from tidemark.studies.registry import registry
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 REFERENCE = REPOSITORY / "reference"
 CLAIMS = {claim.id: claim for claim in all_claims()}
 

@@ -28,7 +28,7 @@ SMOKE = {
 }
 
 
-@pytest.mark.long
+@pytest.mark.long(reason="a pipeline of two to three minutes for each engine")
 @pytest.mark.timeout(1000)
 @pytest.mark.parametrize("system", ENGINES)
 def test_each_event_is_in_the_table_once_after_two_kills_of_the_engine(make_sandbox: MakeSandbox, system: str) -> None:

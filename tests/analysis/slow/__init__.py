@@ -1,0 +1,1 @@
+"""Tests of coverage by simulation: hundreds of run sets are drawn and analysed."""

@@ -1,0 +1,16 @@
+"""Configurations changed at random, ten times as many as in tests/test_config.py."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.test_config import load_a_mutation
+
+
+@settings(max_examples=500, deadline=None)
+@given(data=st.data())
+def test_mutated_file_gives_a_configuration_or_a_config_error(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    load_a_mutation(tmp_path_factory, data)

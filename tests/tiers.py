@@ -1,0 +1,128 @@
+"""Tiers of tests, by folder, and the command that runs them: `./tidemark test`.
+
+A folder belongs to the tier that names it or the nearest folder above it; a folder that no tier names is refused. The
+tiers run one after the other, each in two processes; tests marked `alone` follow in one. A failing test is printed when
+it fails. At the end come the time of each tier, against its budget, and the slowest tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidemark.process_lifetime import heed_interruptions, run_guarded
+
+TESTS = Path(__file__).parent
+REPORTS = TESTS.parent / ".tidemark" / "tests"
+NO_TESTS = 5  # pytest's exit code if no test was selected
+SLOWEST = 20
+PARALLEL = ["-n", "2", "--dist", "loadscope", "--no-loadscope-reorder"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """Folders whose tests run together, and the minutes in which this tier and those before it should end."""
+
+    name: str
+    minutes: float
+    folders: tuple[str, ...]
+
+
+TIERS = (
+    Tier(
+        "default",
+        5,
+        (
+            ".",
+            "analysis",
+            "cli",
+            "conformance/core",
+            "dataset",
+            "machine",
+            "measure",
+            "pipeline",
+            "planner",
+            "results",
+            "runs",
+            "end_to_end/smoke",
+            "software",
+            "stream",
+            "studies",
+        ),
+    ),
+    Tier("integration", 15, ("analysis/slow", "cli/slow", "conformance", "findings", "results/slow", "services")),
+    Tier("all", 45, ("end_to_end", "nix", "stacks")),
+)
+
+
+def tier_of(file: Path) -> Tier:
+    """Return the tier of a test file, given relative to `tests/`; raise ValueError if no tier names its folder."""
+    folders = [folder.as_posix() for folder in file.parents]  # the nearest first; the last is "."
+    for folder in folders[:-1] or folders:
+        for tier in TIERS:
+            if folder in tier.folders:
+                return tier
+    raise ValueError(f"tests/{file.parent.as_posix()}: no tier of tests/tiers.py names this folder")
+
+
+def paths(tier: Tier) -> list[str]:
+    """Return what pytest collects for a tier: its folders, and the files directly in `tests/` if it has these."""
+    files = [file.relative_to(TESTS.parent).as_posix() for file in sorted(TESTS.glob("test_*.py"))]
+    return [path for name in tier.folders for path in (files if name == "." else [f"tests/{name}"])]
+
+
+def durations(report: Path) -> list[tuple[float, str]]:
+    """Return the seconds of each test of a JUnit report, with those of its fixtures, and its name."""
+    if not report.exists():
+        return []
+    cases = ElementTree.parse(report).iter("testcase")
+    return [(float(case.get("time", 0)), f"{case.get('classname')}::{case.get('name')}") for case in cases]
+
+
+def minutes(seconds: float) -> str:
+    return f"{int(seconds) // 60} min {int(seconds) % 60:02} s"
+
+
+def run(chosen: tuple[Tier, ...], long: bool) -> int:
+    """Run the chosen tiers and return the first exit code that is not 0; the JUnit reports are kept in `REPORTS`."""
+    failed, lines, slowest, began = 0, [], [], time.monotonic()
+    which = "" if long else " and not long"
+    for tier in chosen:
+        for when, options in (("not alone", PARALLEL), ("alone", [])):
+            report = REPORTS / f"{tier.name}-{when.replace(' ', '-')}.xml"
+            report.unlink(missing_ok=True)
+            words = ["-m", f"{tier.name} and {when}{which}", f"--junitxml={report}", *options]
+            status = run_guarded([sys.executable, "-m", "pytest", *paths(tier), *words])
+            if status is None:
+                raise KeyboardInterrupt
+            failed = failed or (0 if status == NO_TESTS else status)
+            slowest += durations(report)
+        took = time.monotonic() - began
+        lines.append(f"{tier.name:12} {minutes(took)} of {tier.minutes:.0f} min, with the tiers before it")
+        if took > 60 * tier.minutes and not long:
+            lines.append(f"OVER BUDGET: up to the tier '{tier.name}' the tests may take {tier.minutes:.0f} min")
+    print(f"\nThe {SLOWEST} slowest tests, each with the fixtures that it was the first to need:")
+    for seconds, name in sorted(slowest, reverse=True)[:SLOWEST]:
+        print(f"  {seconds:6.1f} s  {name}")
+    print("\n".join(["", *lines]))
+    return failed
+
+
+def main() -> int:
+    heed_interruptions()
+    parser = argparse.ArgumentParser(prog="tidemark test")
+    parser.add_argument("--tiers", type=int, default=1, choices=range(1, len(TIERS) + 1))
+    parser.add_argument("--long", action="store_true")
+    given = parser.parse_args()
+    return run(TIERS[: given.tiers], given.long)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
