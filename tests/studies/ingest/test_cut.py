@@ -22,8 +22,8 @@ from tidemark.pipeline.plan import make_plan
 from tidemark.runs.coding.json_reader import Fields
 from tidemark.runs.coding.serde import read
 from tidemark.runs.runset import RunSet
+from tidemark.studies.ingest.load.records import ACKED, CONFLICT, NUMBERS, SENT
 from tidemark.studies.ingest.load.writer import ID_BITS
-from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS, SENT
 from tidemark.studies.ingest.power_failure import results
 from tidemark.studies.ingest.power_failure.loss_accounting import Remains, cost
 from tidemark.studies.ingest.power_failure.results import Cuts, costly, cut_sentence

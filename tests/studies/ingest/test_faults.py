@@ -23,9 +23,8 @@ from tidemark.studies.ingest.fault_injection.reconnecting_writer import (
     publish_factory,
 )
 from tidemark.studies.ingest.fault_injection.reconnecting_writers import ReconnectingWriters
-from tidemark.studies.ingest.load.records import WIDTH, Records
+from tidemark.studies.ingest.load.records import ACKED, CONFLICT, NUMBERS, SENT, UNKNOWN, WIDTH, Records
 from tidemark.studies.ingest.load.writer import ID_BITS
-from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS, SENT, UNKNOWN
 from tidemark.studies.ingest.record import Loss, Undisturbed
 from tidemark.studies.ingest.window.oracle import look, states
 from tidemark.systems.delta.delta_rs import DeltaRs

@@ -17,7 +17,7 @@ from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.gateway_crash.crew import RestartingGateway
 from tidemark.studies.ingest.gateway_crash.runner import commits_of
-from tidemark.studies.ingest.outcomes import ACKED, NUMBERS, UNKNOWN
+from tidemark.studies.ingest.load.records import ACKED, NUMBERS, UNKNOWN
 from tidemark.studies.ingest.window.oracle import look, states
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.writers import ClientFactory

@@ -19,7 +19,7 @@ from tidemark.studies.ingest.fault_injection.results import (
     retry_of,
     twice,
 )
-from tidemark.studies.ingest.fault_injection.settings import BLIND, CHECK, NEVER
+from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
 
 
 def kill(title: str, moment_s: float, **changed: Any) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from tidemark.runs.coding.json_reader import Fields
 from tidemark.runs.coding.serde import read as decoded
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.ingest.load.records import ACKED, CONFLICT
 from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.maintenance import results
 from tidemark.studies.ingest.maintenance.compactor import DONE, Upkeep, rounds
@@ -40,7 +41,6 @@ from tidemark.studies.ingest.maintenance.results import (
 from tidemark.studies.ingest.maintenance.row_counter import NOT_COUNTED, watch
 from tidemark.studies.ingest.maintenance.runner import Growth, record
 from tidemark.studies.ingest.maintenance.settings import MAINTENANCE, MaintenanceSettings
-from tidemark.studies.ingest.outcomes import ACKED, CONFLICT
 from tidemark.studies.ingest.parts import part_name, settings_of
 from tidemark.studies.ingest.window.oracle import Finding, look, states
 from tidemark.studies.ingest.workload import Ingest

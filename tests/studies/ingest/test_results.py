@@ -30,9 +30,8 @@ from tidemark.studies.ingest.claims import IngestClaimData
 from tidemark.studies.ingest.fault_injection.settings import FAULTS, KILL_SECONDS
 from tidemark.studies.ingest.gateway.policies import POLICIES, FileBundling, GroupCommit
 from tidemark.studies.ingest.gateway_crash.settings import FRONT
-from tidemark.studies.ingest.load.records import NOT_TOLD
+from tidemark.studies.ingest.load.records import ACKED, CONFLICT, FAILED, GIVEN_UP, NOT_TOLD, UNKNOWN
 from tidemark.studies.ingest.object_store.results import round_trips
-from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
 from tidemark.studies.ingest.parts import part_name, settings_of
 from tidemark.studies.ingest.results import RESULTS
 from tidemark.studies.ingest.settings import GROUP, PRUNING, STORAGE, WRITERS, GroupSettings

@@ -25,8 +25,8 @@ from tidemark.studies.ingest.claims import (
 from tidemark.studies.ingest.columns import hot_column
 from tidemark.studies.ingest.concurrent_writers.results import in_order
 from tidemark.studies.ingest.group_commit import results as group
+from tidemark.studies.ingest.load.records import ACKED
 from tidemark.studies.ingest.metrics import COMMITS, P99, REQUESTS, REQUESTS_A_FILE, ROWS, outcomes
-from tidemark.studies.ingest.outcomes import ACKED
 from tidemark.studies.ingest.published import BUNDLED, DIRECT, STAGED
 from tidemark.studies.ingest.settings import ONE, GroupSettings, WritersSettings
 

@@ -17,8 +17,7 @@ from tidemark.analysis.statistics import BootstrapEstimate, generator, known, qu
 from tidemark.runs.run import Run
 from tidemark.studies.ingest.fault_injection.settings import FAULTS
 from tidemark.studies.ingest.gateway_crash.settings import FRONT
-from tidemark.studies.ingest.load.records import NOT_TOLD
-from tidemark.studies.ingest.outcomes import ACKED, FAILED, GIVEN_UP, REFUSED, UNKNOWN
+from tidemark.studies.ingest.load.records import ACKED, FAILED, GIVEN_UP, NOT_TOLD, REFUSED, UNKNOWN
 from tidemark.studies.ingest.power_failure.settings import CUT
 from tidemark.studies.ingest.record import CommitRecord, RequestRecord
 from tidemark.studies.ingest.settings import GROUP, TAIL
@@ -260,5 +259,5 @@ QUANTITIES = MetricSet(
         FILES, REQUESTS, REQUESTS_A_FILE, REQUESTS_A_COMMIT, SERVER_CPU, WRITER_CPU,
     ),
     headline=(COMMITS, P50, P99, CONFLICTS, LOST),
-    code=("studies/ingest/metrics.py", "studies/ingest/outcomes.py"),
+    code=("studies/ingest/metrics.py", "studies/ingest/load/records.py"),
 )  # fmt: skip

@@ -8,9 +8,10 @@ from tidemark.results.claims.claim_data import positive
 from tidemark.results.report.summary_table import Answering, SummaryMetric, SystemRuns
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest.fault_injection.results import costly, killed_of, retry_of
-from tidemark.studies.ingest.fault_injection.settings import BLIND, FAULTS
+from tidemark.studies.ingest.fault_injection.settings import FAULTS
 from tidemark.studies.ingest.gateway.policies import STAGED
 from tidemark.studies.ingest.group_commit.results import shape
+from tidemark.studies.ingest.load.records import BLIND
 from tidemark.studies.ingest.maintenance.results import is_maintained, kept_of, wrong
 from tidemark.studies.ingest.metrics import COMMITS, CONFLICTS, FAIRNESS, LOST, P50, P99, ROWS
 from tidemark.studies.ingest.parts import part_name

@@ -12,8 +12,8 @@ from tidemark.results.figures import style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.studies.ingest.fault_injection.results import Killed, all_killed
 from tidemark.studies.ingest.gateway_crash.settings import FRONT
+from tidemark.studies.ingest.load.records import ACKED
 from tidemark.studies.ingest.metrics import outcomes
-from tidemark.studies.ingest.outcomes import ACKED
 from tidemark.studies.ingest.parts import part_name
 
 TITLE = "Acknowledged rows while writers and servers are killed"

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.studies.ingest.fault_injection.faults import Kill, Look
-from tidemark.studies.ingest.load.records import FIELDS
+from tidemark.studies.ingest.load.records import ACKED, NUMBERS, SENT, UNKNOWN, by_field
 from tidemark.studies.ingest.load.writer import ID_BITS
-from tidemark.studies.ingest.outcomes import ACKED, NUMBERS, SENT, UNKNOWN
 from tidemark.studies.ingest.record import Loss, Losses, Undisturbed
 
 Ints = NDArray[np.int64]
@@ -33,7 +32,7 @@ class _Writer:
 
     @classmethod
     def of(cls, records: Ints) -> _Writer:
-        columns: dict[str, Ints] = dict(zip(FIELDS, records.T, strict=True))
+        columns = by_field(records)
         count = int(columns["sequence"].max(initial=-1)) + 1
         acked_ns, chosen = np.full(count, NEVER), columns["outcome"] == NUMBERS[ACKED]
         acked_ns[columns["sequence"][chosen]] = (columns["start_ns"] + columns["elapsed_ns"])[chosen]

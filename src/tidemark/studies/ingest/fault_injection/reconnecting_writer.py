@@ -24,10 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidemark.studies.ingest.fault_injection.settings import BLIND, CHECK, NEVER
-from tidemark.studies.ingest.load.records import Records
+from tidemark.studies.ingest.load.records import ACKED, BLIND, CHECK, NEVER, NUMBERS, REFUSED, UNKNOWN, Records
 from tidemark.studies.ingest.load.writer import ID_BITS, WorkerConfig, WriterLoop
-from tidemark.studies.ingest.outcomes import ACKED, NUMBERS, REFUSED, UNKNOWN
 from tidemark.systems.writers import ClientFactory, IdempotencyKey, TableWriter
 
 if TYPE_CHECKING:

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING
 
 from tidemark.machine.processes import cpu_seconds
 from tidemark.studies.ingest.fault_injection.reconnecting_writer import ReconnectingWriterConfig, publish_factory
-from tidemark.studies.ingest.fault_injection.settings import NEVER
 from tidemark.studies.ingest.load.crew import DRAIN_S, Workers, Writer
-from tidemark.studies.ingest.load.records import FIELDS
-from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
+from tidemark.studies.ingest.load.records import NEVER, first_acked
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
@@ -85,10 +83,7 @@ class ReconnectingWriters(Workers):
 
     def acked_since(self, number: int, moment_ns: int) -> int | None:
         """Return when (ns) the first commit begun at `moment_ns` or later was acknowledged, or None if none was yet."""
-        columns = dict(zip(FIELDS, self._members[number - 1].records().T, strict=True))
-        chosen = (columns["start_ns"] >= moment_ns) & (columns["outcome"] == NUMBERS[ACKED])
-        ends = (columns["start_ns"] + columns["elapsed_ns"])[chosen]
-        return int(ends[0]) if len(ends) else None
+        return first_acked(self._members[number - 1].records(), moment_ns)
 
     def end(self) -> int:
         """Make all writers finish their batch and begin no other; return the time (ns) of that request."""

@@ -10,12 +10,12 @@ from typing import Any, Self
 from tidemark.config import Config
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.servers import started_here
+from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
 from tidemark.studies.ingest.settings import IngestSection, IngestSettings
 from tidemark.systems.base import Capability, Variant
 from tidemark.systems.registry import SystemEntry
 
 FAULTS = "faults"
-NEVER, CHECK, BLIND = "never", "check", "blind"  # values of `retry`
 FAULT_WRITERS = 2  # of one table
 KILL_SECONDS = 5.0  # length of a window per kill
 

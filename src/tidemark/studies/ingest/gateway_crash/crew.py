@@ -5,14 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import numpy as np
-
 from tidemark.machine.processes import cpu_seconds
 from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.gateway_crash.clients import ReconnectingClientConfig, leave_port
 from tidemark.studies.ingest.load.crew import DRAIN_S, GatewayPool
-from tidemark.studies.ingest.load.records import FIELDS
-from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
+from tidemark.studies.ingest.load.records import first_acked
 
 CLIENTS = "tidemark.studies.ingest.gateway_crash.clients"
 PLACE = ".front"
@@ -72,10 +69,7 @@ class RestartingGateway(GatewayPool):
 
     def acked_since(self, number: int, moment_ns: int) -> int | None:
         """Return when (ns) the first request sent at `moment_ns` or later was acknowledged, or None if none was yet."""
-        columns = dict(zip(FIELDS, self._noted(number).T, strict=True))
-        chosen = (columns["start_ns"] >= moment_ns) & (columns["outcome"] == NUMBERS[ACKED])
-        ends = (columns["start_ns"] + columns["elapsed_ns"])[chosen]
-        return int(np.min(ends)) if len(ends) else None
+        return first_acked(self._noted(number), moment_ns)
 
     def end(self) -> int:
         """Stop the clients and have the front commit what it holds; return the time (ns) of the request to stop."""

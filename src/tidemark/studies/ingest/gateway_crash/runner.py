@@ -19,8 +19,7 @@ from tidemark.studies.ingest.fault_injection.runner import KilledRunner
 from tidemark.studies.ingest.gateway_crash.crew import RestartingGateway
 from tidemark.studies.ingest.gateway_crash.settings import FrontSettings
 from tidemark.studies.ingest.group_commit.runner import ROWS_A_FLUSH, GroupWindow, gateway_config
-from tidemark.studies.ingest.load.records import FIELDS
-from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
+from tidemark.studies.ingest.load.records import ACKED, NUMBERS, by_field
 from tidemark.studies.ingest.record import RequestRecord
 from tidemark.studies.ingest.window.runner import fresh_table
 from tidemark.studies.ingest.window.samples import IngestWindow
@@ -47,7 +46,7 @@ def commits_of(records: Sequence[NDArray[np.int64]], killed_ns: Sequence[int]) -
     """Return the number of commits with acknowledged requests; each front, ended at `killed_ns`, numbers its own."""
     seen = set[tuple[int, int]]()
     for noted in records:
-        columns = dict(zip(FIELDS, noted.T, strict=True))
+        columns = by_field(noted)
         acked = columns["outcome"] == NUMBERS[ACKED]
         fronts = np.searchsorted(killed_ns, columns["start_ns"][acked])
         seen.update(zip(fronts.tolist(), columns["commits"][acked].tolist(), strict=True))

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING
 
 from tidemark.studies.ingest.gateway import protocol
 from tidemark.studies.ingest.gateway.protocol import LOST, Connection, Outcome
-from tidemark.studies.ingest.load.records import Records
+from tidemark.studies.ingest.load.records import ACKED, FAILED, GIVEN_UP, NUMBERS, UNKNOWN, Records
 from tidemark.studies.ingest.load.writer import MOST_KEPT, prepared
-from tidemark.studies.ingest.outcomes import ACKED, FAILED, GIVEN_UP, NUMBERS, UNKNOWN
 
 if TYPE_CHECKING:
     import pyarrow as pa

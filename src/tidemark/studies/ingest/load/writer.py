@@ -23,8 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidemark.studies.ingest.load.records import Records
-from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, GIVEN_UP, NUMBERS
+from tidemark.studies.ingest.load.records import ACKED, CONFLICT, GIVEN_UP, NUMBERS, Records
 from tidemark.systems.writers import ClientFactory, TableWriter
 
 if TYPE_CHECKING:

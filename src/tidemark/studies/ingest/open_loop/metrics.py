@@ -16,8 +16,8 @@ from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.metrics import LOWER, Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, generator, known, quantile, ratio_of_sums
 from tidemark.runs.run import Run
+from tidemark.studies.ingest.load.records import ACKED
 from tidemark.studies.ingest.metrics import NOT_COMPARABLE, outcomes
-from tidemark.studies.ingest.outcomes import ACKED
 from tidemark.studies.ingest.record import ClosedLoop, ClosedLoopRecord, Schedule, ScheduleRecord
 from tidemark.studies.ingest.settings import TAIL
 

@@ -21,9 +21,8 @@ from tidemark.runs.coding.serde import written
 from tidemark.studies.ingest.group_commit.runner import MOST_A_SECOND as MOST_OF_A_CLIENT
 from tidemark.studies.ingest.group_commit.runner import ROWS_A_FLUSH, gateway_config
 from tidemark.studies.ingest.load.crew import DRAIN_S, GatewayPool, Program, WorkerPool
-from tidemark.studies.ingest.load.records import FIELDS
+from tidemark.studies.ingest.load.records import ACKED, NUMBERS, by_field
 from tidemark.studies.ingest.open_loop.schedule import Notes, read_notes
-from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
 from tidemark.studies.ingest.record import (
     ClosedLoop,
     ClosedLoopRecord,
@@ -66,7 +65,7 @@ def closed(records: Sequence[NDArray[np.int64]], since_ns: int) -> Closed:
 
     starts, ends, cycles, last = [], [], [], since_ns
     for noted in records:
-        own = dict(zip(FIELDS, noted[noted[:, 0] >= since_ns].T, strict=True))
+        own = by_field(noted[noted[:, 0] >= since_ns])
         first = own["attempt"] == 1
         begun = own["start_ns"][first]
         acked = own["outcome"] == NUMBERS[ACKED]

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.studies.ingest.load.records import FIELDS
+from tidemark.studies.ingest.load.records import ACKED, NUMBERS, by_field
 from tidemark.studies.ingest.load.writer import ID_BITS
-from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
 from tidemark.studies.ingest.record import Cost
 from tidemark.studies.ingest.window.oracle import OF_TABLE
 
@@ -50,7 +49,7 @@ def cost(
     there = np.zeros(0, np.int64) if seen is None else seen
     acked, ended, doubt = [_ids(OF_TABLE, np.zeros(0, np.int64), rows)], [np.zeros(0, np.int64)], []
     for number, noted in enumerate(records, 1):
-        columns = dict(zip(FIELDS, noted.T, strict=True))
+        columns = by_field(noted)
         chosen = columns["outcome"] == NUMBERS[ACKED]
         acked.append(_ids(number, columns["sequence"][chosen], rows))
         ended.append((columns["start_ns"] + columns["elapsed_ns"])[chosen])

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.studies.ingest.load.records import FIELDS, NOT_TOLD
-from tidemark.studies.ingest.outcomes import ACKED, OUTCOMES
+from tidemark.studies.ingest.load.records import ACKED, NOT_TOLD, OUTCOMES, by_field
 
 
 @dataclass(slots=True)
@@ -32,7 +31,7 @@ class IngestWindow:
         made: dict[str, list[NDArray[Any]]] = {}
         for number, noted in enumerate(records, 1):
             inside = noted[noted[:, 0] >= start_ns]
-            columns = dict(zip(FIELDS, inside.T, strict=True))
+            columns = by_field(inside)
             sequence, begins = columns["sequence"], columns["start_ns"] - start_ns
             first = begins[np.searchsorted(sequence, sequence, side="left")]  # batches follow each other
             columns["start_ns"] = begins
