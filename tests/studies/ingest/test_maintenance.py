@@ -40,8 +40,7 @@ from tidemark.studies.ingest.maintenance.results import (
 )
 from tidemark.studies.ingest.maintenance.row_counter import NOT_COUNTED, watch
 from tidemark.studies.ingest.maintenance.runner import Growth, record
-from tidemark.studies.ingest.maintenance.settings import MAINTENANCE, MaintenanceSettings
-from tidemark.studies.ingest.parts import part_name, settings_of
+from tidemark.studies.ingest.parts import MAINTENANCE, MaintenanceSettings, part_name, settings_of
 from tidemark.studies.ingest.window.oracle import Finding, look, states
 from tidemark.studies.ingest.workload import Ingest
 from tidemark.systems.base import Context

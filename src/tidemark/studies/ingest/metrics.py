@@ -15,10 +15,8 @@ from tidemark.analysis.blocks import BlockSample, block_length, draw_cells
 from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, generator, known, quantile, ratio_of_sums, share
 from tidemark.runs.run import Run
-from tidemark.studies.ingest.fault_injection.settings import FAULTS
-from tidemark.studies.ingest.gateway_crash.settings import FRONT
 from tidemark.studies.ingest.load.records import ACKED, FAILED, GIVEN_UP, NOT_TOLD, REFUSED, UNKNOWN
-from tidemark.studies.ingest.power_failure.settings import CUT
+from tidemark.studies.ingest.parts import CUT, FAULTS, FRONT
 from tidemark.studies.ingest.record import CommitRecord, RequestRecord
 from tidemark.studies.ingest.settings import GROUP, TAIL
 

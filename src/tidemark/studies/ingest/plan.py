@@ -8,6 +8,7 @@ from tidemark.runs.spec import SeriesSpec
 from tidemark.services.polaris.server import Polaris
 from tidemark.studies.ingest.parts import PARTS
 from tidemark.studies.ingest.settings import SECTION, IngestSection
+from tidemark.systems.base import Capability
 from tidemark.systems.registry import spec_of, variant, with_defaults
 from tidemark.systems.tables import TableSystem
 
@@ -31,6 +32,8 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
             window_seconds=float(ingest.sizes["window_seconds"]),
             runs=ingest.sizes["runs"],
         )
+        if settings.needs_rows and Capability.READ_BACK not in chosen.system.capabilities:
+            continue
         made += settings.series(spec, ingest, chosen, config)
     return made
 

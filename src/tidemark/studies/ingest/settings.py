@@ -90,10 +90,12 @@ def only_retries(entry: SystemEntry) -> bool:
 class IngestSettings(WorkloadSettings):
     """Settings that decide how a series writes, in addition to its system and options; each part has a subclass.
 
-    `words` are the first words of the modes of its series.
+    `words` are the first words of the modes of its series. `needs_rows` is set if a part shows losses: it has no series
+    of systems that keep nothing.
     """
 
     words: ClassVar[tuple[str, ...]]
+    needs_rows: ClassVar[bool] = False
 
     part: str
     rows: int  # per batch
@@ -118,7 +120,7 @@ class IngestSettings(WorkloadSettings):
         """
 
     def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
-        """Return `spec` once for each repeat of the protocol; a part returns [] if the series could show nothing."""
+        """Return `spec` once for each repeat of the protocol."""
         del chosen, config
         return [replace(spec, repeat=number) for number in range(1, section.sizes["repeats"] + 1)]
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from tidemark.machine.power import Disk
 from tidemark.measure.workload import Workload
 from tidemark.runs.spec import SeriesSpec
-from tidemark.studies.ingest.parts import settings_of
-from tidemark.studies.ingest.power_failure.settings import CutSettings
+from tidemark.studies.ingest.parts import CutSettings, settings_of
 from tidemark.studies.ingest.settings import IngestSettings
 from tidemark.systems.base import Variant
 from tidemark.systems.tables import TableSystem

@@ -11,10 +11,9 @@ from tidemark.analysis.measures import NotAvailable
 from tidemark.results.figures import style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.studies.ingest.fault_injection.results import Killed, all_killed
-from tidemark.studies.ingest.gateway_crash.settings import FRONT
 from tidemark.studies.ingest.load.records import ACKED
 from tidemark.studies.ingest.metrics import outcomes
-from tidemark.studies.ingest.parts import part_name
+from tidemark.studies.ingest.parts import FRONT, part_name
 
 TITLE = "Acknowledged rows while writers and servers are killed"
 BIN_S = 0.1

@@ -18,8 +18,7 @@ from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
     from tidemark.measure.workload import TestBed
-    from tidemark.studies.ingest.fault_injection.settings import FaultSettings
-    from tidemark.studies.ingest.power_failure.settings import CutSettings
+    from tidemark.studies.ingest.parts import CutSettings, FaultSettings
 
 RECONNECTING_WRITER = "tidemark.studies.ingest.fault_injection.reconnecting_writer"
 MOST_A_SECOND = 10_000  # attempts of one writer that its records have room for

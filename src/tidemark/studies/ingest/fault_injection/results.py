@@ -13,10 +13,8 @@ from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.columns import UNEQUAL
-from tidemark.studies.ingest.fault_injection.settings import FAULTS, FaultSettings
-from tidemark.studies.ingest.gateway_crash.settings import FRONT
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
-from tidemark.studies.ingest.parts import of_part, part_name
+from tidemark.studies.ingest.parts import FAULTS, FRONT, FaultSettings, of_part, part_name
 from tidemark.studies.ingest.record import (
     AtRisk,
     CommitRecord,

@@ -13,8 +13,8 @@ from tidemark.runs.coding.serde import written
 from tidemark.studies.ingest.fault_injection.faults import BACK_S, Faults, Look
 from tidemark.studies.ingest.fault_injection.loss_accounting import account
 from tidemark.studies.ingest.fault_injection.reconnecting_writers import ReconnectingWriters, show_factory, surviving
-from tidemark.studies.ingest.fault_injection.settings import FaultSettings
 from tidemark.studies.ingest.fault_injection.unsynced_data import commits_at_risk
+from tidemark.studies.ingest.parts import FaultSettings
 from tidemark.studies.ingest.record import AtRisk, DurabilityRecord, Excused, FaultsRecord, Losses
 from tidemark.studies.ingest.window.runner import WriteRunner, fresh_table
 from tidemark.studies.ingest.window.samples import IngestWindow

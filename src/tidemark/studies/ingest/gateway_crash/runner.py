@@ -17,9 +17,9 @@ from tidemark.runs.coding.serde import written
 from tidemark.studies.ingest.fault_injection.faults import BACK_S, Faults
 from tidemark.studies.ingest.fault_injection.runner import KilledRunner
 from tidemark.studies.ingest.gateway_crash.crew import RestartingGateway
-from tidemark.studies.ingest.gateway_crash.settings import FrontSettings
 from tidemark.studies.ingest.group_commit.runner import ROWS_A_FLUSH, GroupWindow, gateway_config
 from tidemark.studies.ingest.load.records import ACKED, NUMBERS, by_field
+from tidemark.studies.ingest.parts import FrontSettings
 from tidemark.studies.ingest.record import RequestRecord
 from tidemark.studies.ingest.window.runner import fresh_table
 from tidemark.studies.ingest.window.samples import IngestWindow

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tidemark.studies.ingest.gateway_crash.settings import FrontSettings
+    from tidemark.studies.ingest.parts import FrontSettings
     from tidemark.studies.ingest.settings import TailSettings
     from tidemark.systems.tables import TableSystem
 

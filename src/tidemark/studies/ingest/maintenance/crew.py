@@ -12,7 +12,7 @@ from tidemark.studies.ingest.load.crew import DRAIN_S, Program, WorkerPool
 from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.maintenance.compactor import Call, Upkeep
 from tidemark.studies.ingest.maintenance.row_counter import Polls
-from tidemark.studies.ingest.maintenance.settings import KEEPER, READER
+from tidemark.studies.ingest.parts import KEEPER, READER
 from tidemark.systems.writers import ClientFactory
 
 KEEPING = "tidemark.studies.ingest.maintenance.compactor"

@@ -19,9 +19,8 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.load.records import ACKED
 from tidemark.studies.ingest.maintenance.compactor import DONE
-from tidemark.studies.ingest.maintenance.settings import MAINTAINED, MAINTENANCE
 from tidemark.studies.ingest.metrics import NOT_COMPARABLE, outcomes, refusals
-from tidemark.studies.ingest.parts import of_part
+from tidemark.studies.ingest.parts import MAINTAINED, MAINTENANCE, of_part
 from tidemark.studies.ingest.record import CheckRecord, Maintenance, MaintenanceCall, MaintenanceRecord, OracleRecord
 from tidemark.systems.writers import CommitStatus
 

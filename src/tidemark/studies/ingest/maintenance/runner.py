@@ -18,7 +18,7 @@ from tidemark.runs.manifest import Footprint
 from tidemark.studies.ingest.maintenance.compactor import Call, Upkeep
 from tidemark.studies.ingest.maintenance.crew import MaintainedPool
 from tidemark.studies.ingest.maintenance.row_counter import NOT_COUNTED, Polls
-from tidemark.studies.ingest.maintenance.settings import BESIDE, MaintenanceSettings
+from tidemark.studies.ingest.parts import BESIDE, MaintenanceSettings
 from tidemark.studies.ingest.record import Counts, Maintenance, MaintenanceCall, MaintenanceRecord, SizeAt
 from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, fresh_table, worker_config
 from tidemark.studies.ingest.window.samples import IngestWindow

@@ -13,8 +13,7 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.columns import UNEQUAL
 from tidemark.studies.ingest.fault_injection.results import Trials
-from tidemark.studies.ingest.parts import of_part
-from tidemark.studies.ingest.power_failure.settings import CUT
+from tidemark.studies.ingest.parts import CUT, of_part
 from tidemark.studies.ingest.record import Excused, PowerCut, PowerCutRecord
 
 UNREAD = "CANNOT BE READ"

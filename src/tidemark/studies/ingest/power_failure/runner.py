@@ -24,8 +24,8 @@ from tidemark.services.base import files_below
 from tidemark.studies.ingest.fault_injection.faults import BACK_S, LOOK_S, Look
 from tidemark.studies.ingest.fault_injection.reconnecting_writers import ReconnectingWriters, surviving
 from tidemark.studies.ingest.fault_injection.unsynced_data import commits_at_risk
+from tidemark.studies.ingest.parts import CutSettings
 from tidemark.studies.ingest.power_failure.loss_accounting import Remains, cost
-from tidemark.studies.ingest.power_failure.settings import CutSettings
 from tidemark.studies.ingest.record import Cost, PowerCut, PowerCutRecord
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, states
 from tidemark.studies.ingest.window.runner import WriteRunner, fresh_table, versions

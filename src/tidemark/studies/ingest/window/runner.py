@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tidemark.studies.ingest.maintenance.settings import MaintenanceSettings
+    from tidemark.studies.ingest.parts import MaintenanceSettings
     from tidemark.studies.ingest.settings import TailSettings
 
 WRITERS, CLIENTS = "writers", "clients"  # process groups: writers of the table, and clients of a front
