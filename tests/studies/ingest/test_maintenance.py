@@ -41,8 +41,8 @@ from tidemark.studies.ingest.maintenance.results import (
 from tidemark.studies.ingest.maintenance.row_counter import NOT_COUNTED, watch
 from tidemark.studies.ingest.maintenance.runner import Growth, record
 from tidemark.studies.ingest.parts import MAINTENANCE, MaintenanceSettings, part_name, settings_of
+from tidemark.studies.ingest.study import Ingest
 from tidemark.studies.ingest.window.oracle import Finding, look, states
-from tidemark.studies.ingest.workload import Ingest
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.registry import variant_of

@@ -33,7 +33,7 @@ from tidemark.studies.ingest.object_store.results import round_trips
 from tidemark.studies.ingest.parts import FAULTS, FRONT, KILL_SECONDS, part_name, settings_of
 from tidemark.studies.ingest.results import RESULTS
 from tidemark.studies.ingest.settings import GROUP, PRUNING, STORAGE, WRITERS, GroupSettings
-from tidemark.studies.ingest.workload import Ingest
+from tidemark.studies.ingest.study import Ingest
 from tidemark.systems.pruning_dataset import PREDICATES, rows_of
 from tidemark.systems.registry import variant_of
 
