@@ -26,8 +26,8 @@ from tidemark.studies.ingest.load.records import ACKED, CONFLICT, NUMBERS, SENT
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.parts import CutSettings
 from tidemark.studies.ingest.power_failure import results
-from tidemark.studies.ingest.power_failure.loss_accounting import Remains, cost
 from tidemark.studies.ingest.power_failure.results import Cuts, costly, cut_sentence
+from tidemark.studies.ingest.window.power_failure import Remains, cost
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
 ROWS, SYNCED, CUT_NS = 2, 1, 5_000_000_000

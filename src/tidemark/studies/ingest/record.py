@@ -262,3 +262,8 @@ class Maintenance:
 @dataclass(frozen=True, slots=True)
 class MaintenanceRecord:
     maintenance: Maintenance
+
+
+def in_seconds(nanoseconds: int) -> float:
+    """Return a duration as records keep it, to the microsecond."""
+    return round(nanoseconds / 1e9, 6)

@@ -14,7 +14,7 @@ from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec, WorkloadSettings
 from tidemark.schema import Origin, one_of
 from tidemark.studies.ingest.gateway.policies import BUNDLED, DIRECT, POLICIES, STAGED, GroupCommit, Policy
-from tidemark.studies.ingest.open_loop.schedule import CONSTANT, POISSON
+from tidemark.studies.ingest.load.schedule import CONSTANT, POISSON
 from tidemark.systems.base import Capability, Variant
 from tidemark.systems.object_store import S3
 from tidemark.systems.registry import SystemEntry, of_kind, registry

@@ -28,14 +28,14 @@ STUDY = Study(
 # Modules with the measurement window of each part. Full names, since the digest of measuring code follows such names.
 STAGES = {
     "writers": "tidemark.studies.ingest.window.runner",
-    "group": "tidemark.studies.ingest.group_commit.runner",
-    "tail": "tidemark.studies.ingest.open_loop.runner",
+    "group": "tidemark.studies.ingest.window.group_commit",
+    "tail": "tidemark.studies.ingest.window.open_loop",
     "storage": "tidemark.studies.ingest.window.runner",
-    "pruning": "tidemark.studies.ingest.pruning.runner",
-    "faults": "tidemark.studies.ingest.fault_injection.runner",
-    "front": "tidemark.studies.ingest.gateway_crash.runner",
-    "maintenance": "tidemark.studies.ingest.maintenance.runner",
-    "cut": "tidemark.studies.ingest.power_failure.runner",
+    "pruning": "tidemark.studies.ingest.window.pruning",
+    "faults": "tidemark.studies.ingest.window.fault_injection",
+    "front": "tidemark.studies.ingest.window.gateway_crash",
+    "maintenance": "tidemark.studies.ingest.window.maintenance",
+    "cut": "tidemark.studies.ingest.window.power_failure",
 }
 
 

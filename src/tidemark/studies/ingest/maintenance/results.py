@@ -17,8 +17,8 @@ from tidemark.analysis.statistics import BootstrapEstimate, generator, quantile,
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.ingest.load.compactor import DONE
 from tidemark.studies.ingest.load.records import ACKED
-from tidemark.studies.ingest.maintenance.compactor import DONE
 from tidemark.studies.ingest.metrics import NOT_COMPARABLE, outcomes, refusals
 from tidemark.studies.ingest.parts import MAINTAINED, MAINTENANCE, of_part
 from tidemark.studies.ingest.record import CheckRecord, Maintenance, MaintenanceCall, MaintenanceRecord, OracleRecord

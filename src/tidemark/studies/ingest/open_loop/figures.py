@@ -15,9 +15,9 @@ from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec, Look
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
+from tidemark.studies.ingest.load.schedule import POISSON
 from tidemark.studies.ingest.open_loop.metrics import RESPONSE_P99, Times, closed, corrected, responses
 from tidemark.studies.ingest.open_loop.results import in_order, overloaded
-from tidemark.studies.ingest.open_loop.schedule import POISSON
 from tidemark.studies.ingest.settings import ONE, TailSettings
 
 RATES_TITLE, QUANTILES_TITLE = "99th percentile of responses against the rate", "Times by quantile, three ways"

@@ -1,6 +1,6 @@
 """Measurement window: new tables with a first commit in each, and writers' processes with open clients.
 
-The base of the windows of all parts, and the window of undisturbed writers.
+The base of the windows of all parts with their samples, and the window of undisturbed writers.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tidemark.errors import SystemFailure
 from tidemark.machine.sampler import Group
@@ -24,12 +27,12 @@ from tidemark.runs.coding.serde import written
 from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
 from tidemark.studies.ingest.load.crew import GatewayPool, WorkerPool, Writing
+from tidemark.studies.ingest.load.records import ACKED, NOT_TOLD, OUTCOMES, by_field
 from tidemark.studies.ingest.load.writer import WorkerConfig, batches
 from tidemark.studies.ingest.parts import settings_of
 from tidemark.studies.ingest.record import CheckRecord, CommitRecord
 from tidemark.studies.ingest.settings import OWN, WritersSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, OF_TABLE, Finding, look, states
-from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
 
@@ -39,6 +42,70 @@ if TYPE_CHECKING:
 
     from tidemark.studies.ingest.parts import MaintenanceSettings
     from tidemark.studies.ingest.settings import TailSettings
+
+
+@dataclass(slots=True)
+class IngestWindow:
+    """Attempts of one window of length `elapsed_ns`, including those in flight at its end."""
+
+    rows_a_batch: int
+    elapsed_ns: int = 0
+    writers: int = 0
+    columns: dict[str, NDArray[Any]] = field(default_factory=dict)  # in time order
+    said: tuple[str, ...] = ()
+
+    def take(self, records: Sequence[NDArray[np.int64]], start_ns: int) -> None:
+        """Convert the records of writers 1, 2, ... into rows; attempts that began before the window are left out.
+
+        An attempt without an end, of a writer that was killed, has an unknown duration, which is stored as 0.
+        """
+        made: dict[str, list[NDArray[Any]]] = {}
+        for number, noted in enumerate(records, 1):
+            inside = noted[noted[:, 0] >= start_ns]
+            columns = by_field(inside)
+            sequence, begins = columns["sequence"], columns["start_ns"] - start_ns
+            first = begins[np.searchsorted(sequence, sequence, side="left")]  # batches follow each other
+            columns["start_ns"] = begins
+            columns["response_ns"] = begins + columns["elapsed_ns"] - first
+            columns["writer"] = np.full(len(inside), number, np.int64)
+            for name, values in columns.items():
+                made.setdefault(name, []).append(values)
+        joined = {name: np.concatenate(parts) for name, parts in made.items()}
+        order = np.argsort(joined["start_ns"], kind="stable")
+        self.columns = {name: values[order] for name, values in joined.items()}
+        self.columns["outcome"] = np.array(OUTCOMES, object)[self.columns["outcome"]]
+        self.columns["rows"] = np.where(self.columns["outcome"] == ACKED, self.rows_a_batch, 0)
+        self.columns["commit"] = np.full(self.operations, NOT_TOLD, np.int64)  # commit number, set only behind a front
+        self.writers = len(records)
+
+    @property
+    def operations(self) -> int:
+        return len(self.columns["start_ns"])
+
+    @property
+    def rows(self) -> int:
+        """Number of acknowledged rows."""
+        return int(self.columns["rows"].sum())
+
+    def elapsed(self) -> NDArray[np.int64]:
+        found: NDArray[np.int64] = self.columns["elapsed_ns"]
+        return found
+
+    def budget(self) -> dict[str, int]:
+        """Return the average writer's time (ns) inside acknowledged calls, inside others, and the rest with waits."""
+        starts, ends = self.columns["start_ns"], self.columns["start_ns"] + self.columns["elapsed_ns"]
+        inside = np.minimum(ends, self.elapsed_ns) - np.minimum(starts, self.elapsed_ns)
+        acked = self.columns["outcome"] == ACKED
+        parts = {"acked": int(inside[acked].sum()), "not acked": int(inside[~acked].sum())}
+        parts = {name: spent // self.writers for name, spent in parts.items()}
+        return {**parts, "rest": self.elapsed_ns - sum(parts.values())}
+
+    def write_parquet(self, path: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table(self.columns), path)
+
 
 WRITERS, CLIENTS = "writers", "clients"  # process groups: writers of the table, and clients of a front
 MOST_A_SECOND = 500_000  # attempts of one writer that its records have room for; the null system reaches 130,000

@@ -6,22 +6,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed
 from tidemark.runs.coding.serde import written
-from tidemark.studies.ingest.fault_injection.faults import BACK_S, Faults, Look
-from tidemark.studies.ingest.fault_injection.loss_accounting import account
-from tidemark.studies.ingest.fault_injection.reconnecting_writers import ReconnectingWriters, show_factory, surviving
-from tidemark.studies.ingest.fault_injection.unsynced_data import commits_at_risk
+from tidemark.studies.ingest.load.crew import show_factory, surviving
 from tidemark.studies.ingest.parts import FaultSettings
 from tidemark.studies.ingest.record import AtRisk, DurabilityRecord, Excused, FaultsRecord, Losses
-from tidemark.studies.ingest.window.runner import WriteRunner, fresh_table
-from tidemark.studies.ingest.window.samples import IngestWindow
+from tidemark.studies.ingest.window.kills import BACK_S, Faults, Look, Witnesses, account
+from tidemark.studies.ingest.window.runner import IngestWindow, WriteRunner, fresh_table
+from tidemark.studies.ingest.window.unsynced_data import commits_at_risk
 from tidemark.systems.tables import TableSystem
-
-if TYPE_CHECKING:
-    from tidemark.studies.ingest.gateway_crash.crew import RestartingGateway
 
 TABLE = "table"
 
@@ -31,14 +25,7 @@ class KilledRunner(WriteRunner):
 
     _losses: Losses
 
-    def __init__(
-        self,
-        test_bed: TestBed,
-        directory: Path,
-        table: TableSystem,
-        crew: ReconnectingWriters | RestartingGateway,
-        faults: Faults,
-    ) -> None:
+    def __init__(self, test_bed: TestBed, directory: Path, table: TableSystem, crew: Witnesses, faults: Faults) -> None:
         super().__init__(test_bed, directory, [table], crew)
         self._crew, self._table, self._faults = crew, table, faults
 

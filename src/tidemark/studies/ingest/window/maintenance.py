@@ -2,27 +2,87 @@
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any, Self
 
 from tidemark.machine.sampler import Group
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed
 from tidemark.runs.coding.serde import written
 from tidemark.runs.manifest import Footprint
-from tidemark.studies.ingest.maintenance.compactor import Call, Upkeep
-from tidemark.studies.ingest.maintenance.crew import MaintainedPool
-from tidemark.studies.ingest.maintenance.row_counter import NOT_COUNTED, Polls
-from tidemark.studies.ingest.parts import BESIDE, MaintenanceSettings
-from tidemark.studies.ingest.record import Counts, Maintenance, MaintenanceCall, MaintenanceRecord, SizeAt
-from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, fresh_table, worker_config
-from tidemark.studies.ingest.window.samples import IngestWindow
+from tidemark.studies.ingest.load.compactor import Call, Upkeep
+from tidemark.studies.ingest.load.crew import DRAIN_S, Program, WorkerPool
+from tidemark.studies.ingest.load.row_counter import NOT_COUNTED, Polls
+from tidemark.studies.ingest.load.writer import WorkerConfig
+from tidemark.studies.ingest.parts import BESIDE, KEEPER, READER, MaintenanceSettings
+from tidemark.studies.ingest.record import Counts, Maintenance, MaintenanceCall, MaintenanceRecord, SizeAt, in_seconds
+from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, IngestWindow, fresh_table, worker_config
 from tidemark.systems.tables import TableSystem
+from tidemark.systems.writers import ClientFactory
+
+KEEPING = "tidemark.studies.ingest.load.compactor"
+WATCHING = "tidemark.studies.ingest.load.row_counter"
+
+
+class MaintainedPool(WorkerPool):
+    """Writers with a reader, and a maintainer unless `upkeep` is None; `calls` and `polls` are known after `write`."""
+
+    def __init__(
+        self, orders: Sequence[WorkerConfig], client_factory: ClientFactory, upkeep: Upkeep | None, folder: Path
+    ) -> None:
+        super().__init__(orders, folder)
+        self._factory, self._upkeep = client_factory, upkeep
+        self._beside: list[Program] = []
+        self.calls: list[Call] = []
+        self.polls = Polls()
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        try:
+            self._beside.append(Program(READER, WATCHING, self._factory, self._folder))
+            if self._upkeep is not None:
+                self._beside.append(Program(KEEPER, KEEPING, self._upkeep, self._folder))
+            for program in self._beside:
+                program.heard("ready")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        for program in self._beside:
+            program.end()
+
+    def beside(self, name: str) -> list[int]:
+        """Return the pid of the process `name`, READER or KEEPER, in a list; [] if there is none."""
+        return [program.pid for program in self._beside if program.name == name]
+
+    def has_failed(self) -> bool:
+        return super().has_failed() or any(program.process.poll() not in (None, 0) for program in self._beside)
+
+    @property
+    def _together(self) -> Sequence[Program]:
+        return [*self._beside, *self._members]
+
+    def write(self, seconds: float) -> int | None:
+        written = super().write(seconds)
+        if written is None:
+            return None
+        found: list[Any] = []
+        for program in self._beside:
+            late = f"the process '{program.name}' did not return within {DRAIN_S:.0f} s of the window's end"
+            found.append(json.loads(program.heard("done", time.monotonic() + DRAIN_S, late)))
+        self.polls = Polls(**found[0])
+        self.calls = [Call(**call) for calls in found[1:] for call in calls]
+        return written
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +168,13 @@ def record(start_ns: int, table: TableSystem, crew: MaintainedPool, growth: Grow
 def _call(call: Call, start_ns: int) -> MaintenanceCall:
     own = asdict(call)
     began, took = own.pop("start_ns") - start_ns, own.pop("elapsed_ns")
-    return MaintenanceCall(_seconds(began), _seconds(took), **own)
+    return MaintenanceCall(in_seconds(began), in_seconds(took), **own)
 
 
 def _counts(polls: Polls, start_ns: int) -> Counts:
     return Counts(
-        moment_s=tuple(_seconds(began - start_ns) for began in polls.start_ns),
-        seconds=tuple(_seconds(took) for took in polls.elapsed_ns),
+        moment_s=tuple(in_seconds(began - start_ns) for began in polls.start_ns),
+        seconds=tuple(in_seconds(took) for took in polls.elapsed_ns),
         rows=tuple(None if count == NOT_COUNTED else count for count in polls.rows),
         said=tuple(polls.said),
     )
@@ -123,11 +183,7 @@ def _counts(polls: Polls, start_ns: int) -> Counts:
 def _size(size: Size, start_ns: int) -> SizeAt:
     own = asdict(size.footprint)
     del own["reason"]
-    return SizeAt(_seconds(size.moment_ns - start_ns), **own)
-
-
-def _seconds(nanoseconds: int) -> float:
-    return round(nanoseconds / 1e9, 6)
+    return SizeAt(in_seconds(size.moment_ns - start_ns), **own)
 
 
 @contextmanager

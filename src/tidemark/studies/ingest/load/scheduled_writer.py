@@ -1,6 +1,6 @@
 """Stand-alone program: one writer that commits by a schedule.
 
-    python -m tidemark.studies.ingest.open_loop.writer
+    python -m tidemark.studies.ingest.load.scheduled_writer
 
 It reads a writer's `WorkerConfig`, pickled, from standard input, and follows the protocol of `schedule`.
 """
@@ -12,8 +12,8 @@ import sys
 import time
 
 from tidemark.studies.ingest.load.records import Records
+from tidemark.studies.ingest.load.schedule import Due, follow, work_off
 from tidemark.studies.ingest.load.writer import WorkerConfig, WriterLoop
-from tidemark.studies.ingest.open_loop.schedule import Due, follow, work_off
 
 
 class Scheduled(WriterLoop):

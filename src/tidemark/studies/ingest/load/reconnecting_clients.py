@@ -1,6 +1,6 @@
 """Stand-alone program: clients of a front, in a closed loop, that reconnect when the front is gone.
 
-    python -m tidemark.studies.ingest.gateway_crash.clients
+    python -m tidemark.studies.ingest.load.reconnecting_clients
 
 It reads its `ReconnectingClientConfig`, pickled, from standard input, and then exchanges lines:
 
@@ -15,11 +15,11 @@ import asyncio
 import json
 import pickle
 import sys
-import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tidemark.studies.ingest.load.requests import Asking, ClientConfig, Clients
+from tidemark.studies.ingest.load.writer import told_to_go
 
 BACK_OFF_S = 0.05  # before a client reconnects
 
@@ -71,21 +71,12 @@ class ReconnectingClients(Clients):
             self._keep(f"{type(error).__name__} on the way to the front")
 
 
-def _until_told(clients: ReconnectingClients) -> None:
-    sys.stdin.buffer.readline()  # "end", or end of file if the parent is gone
-    clients.end()
-
-
 def main() -> None:
     load: ReconnectingClientConfig = pickle.load(sys.stdin.buffer)
     clients = ReconnectingClients(load)
     with asyncio.Runner() as runner:
         runner.run(clients.open())
-        print("ready", flush=True)
-        told = sys.stdin.buffer.readline().decode().strip()
-        if told != "go":
-            sys.exit(f"received something other than 'go': {told}")
-        threading.Thread(target=_until_told, args=(clients,), daemon=True).start()
+        told_to_go(clients.end)
         runner.run(clients.until_told())
     print("done", json.dumps(clients.said), flush=True)
 

@@ -1,6 +1,6 @@
 """Stand-alone program: all clients of a front, on one schedule; a free client takes the oldest due request.
 
-    python -m tidemark.studies.ingest.open_loop.clients
+    python -m tidemark.studies.ingest.load.scheduled_clients
 
 It reads its `ClientConfig`, pickled, from standard input, and follows the protocol of `schedule`.
 """
@@ -14,7 +14,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from tidemark.studies.ingest.load.requests import Asking, ClientConfig, Clients
-from tidemark.studies.ingest.open_loop.schedule import Due, follow
+from tidemark.studies.ingest.load.schedule import Due, follow
 
 
 class Scheduled(Clients):

@@ -16,8 +16,7 @@ from tidemark.studies.ingest.load.crew import GatewayPool
 from tidemark.studies.ingest.record import GatewayRecord
 from tidemark.studies.ingest.settings import GroupSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, states
-from tidemark.studies.ingest.window.runner import COLD_RUN, IngestRunner, fresh_table
-from tidemark.studies.ingest.window.samples import IngestWindow
+from tidemark.studies.ingest.window.runner import COLD_RUN, IngestRunner, IngestWindow, fresh_table
 
 if TYPE_CHECKING:
     from pathlib import Path

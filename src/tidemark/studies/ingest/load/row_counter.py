@@ -1,6 +1,6 @@
 """Stand-alone program: one client that counts the rows of a table repeatedly while others write to it.
 
-    python -m tidemark.studies.ingest.maintenance.row_counter
+    python -m tidemark.studies.ingest.load.row_counter
 
 It reads the table's `ClientFactory`, pickled, from standard input, and follows the protocol of `compactor`, but prints
 `Polls` after "done". It keeps its client when a count fails, as an ordinary reader of a table would.
@@ -14,7 +14,7 @@ import sys
 import time
 from dataclasses import asdict, dataclass, field
 
-from tidemark.studies.ingest.load.writer import LONGEST, MOST_KEPT
+from tidemark.studies.ingest.load.writer import LONGEST, MOST_KEPT, told_span
 from tidemark.systems.writers import ClientFactory, TableWriter
 
 PAUSE_S = 0.05  # after each count
@@ -51,12 +51,7 @@ def watch(client: TableWriter, start_ns: int, end_ns: int) -> Polls:
 def main() -> None:
     client_factory: ClientFactory = pickle.load(sys.stdin.buffer)
     client = client_factory.open()
-    print("ready", flush=True)
-    match sys.stdin.buffer.readline().decode().split():
-        case ["go", start, end]:
-            polls = watch(client, int(start), int(end))
-        case other:
-            sys.exit(f"received something other than 'go': {other}")
+    polls = watch(client, *told_span())
     client.close()
     print("done", json.dumps(asdict(polls)), flush=True)
 

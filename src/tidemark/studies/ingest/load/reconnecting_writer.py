@@ -1,6 +1,6 @@
 """Stand-alone program: a writer that outlives the servers that it writes through.
 
-    python -m tidemark.studies.ingest.fault_injection.reconnecting_writer
+    python -m tidemark.studies.ingest.load.reconnecting_writer
 
 It reads its `ReconnectingWriterConfig`, pickled, from standard input, and then exchanges lines:
 
@@ -17,7 +17,6 @@ import json
 import os
 import pickle
 import sys
-import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidemark.studies.ingest.load.records import ACKED, BLIND, CHECK, NEVER, NUMBERS, REFUSED, UNKNOWN, Records
-from tidemark.studies.ingest.load.writer import ID_BITS, WorkerConfig, WriterLoop
+from tidemark.studies.ingest.load.writer import ID_BITS, WorkerConfig, WriterLoop, told_to_go
 from tidemark.systems.writers import ClientFactory, IdempotencyKey, TableWriter
 
 if TYPE_CHECKING:
@@ -123,19 +122,10 @@ class ReconnectingWriter(WriterLoop):
                 self._keep(error)
 
 
-def _until_told(survivor: ReconnectingWriter) -> None:
-    sys.stdin.buffer.readline()  # "end", or end of file if the parent is gone
-    survivor.end()
-
-
 def main() -> None:
     order: ReconnectingWriterConfig = pickle.load(sys.stdin.buffer)
     survivor = ReconnectingWriter(order, Records(order.records, order.most))
-    print("ready", flush=True)
-    told = sys.stdin.buffer.readline().decode().strip()
-    if told != "go":
-        sys.exit(f"received something other than 'go': {told}")
-    threading.Thread(target=_until_told, args=(survivor,), daemon=True).start()
+    told_to_go(survivor.end)
     survivor.until(sys.maxsize)
     survivor.close()
     print("done", json.dumps(survivor.said), flush=True)

@@ -18,11 +18,9 @@ import numpy as np
 from tidemark.errors import SystemFailure
 from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
 from tidemark.runs.coding.serde import written
-from tidemark.studies.ingest.group_commit.runner import MOST_A_SECOND as MOST_OF_A_CLIENT
-from tidemark.studies.ingest.group_commit.runner import ROWS_A_FLUSH, gateway_config
 from tidemark.studies.ingest.load.crew import DRAIN_S, GatewayPool, Program, WorkerPool
 from tidemark.studies.ingest.load.records import ACKED, NUMBERS, by_field
-from tidemark.studies.ingest.open_loop.schedule import Notes, read_notes
+from tidemark.studies.ingest.load.schedule import Notes, read_notes
 from tidemark.studies.ingest.record import (
     ClosedLoop,
     ClosedLoopRecord,
@@ -32,8 +30,9 @@ from tidemark.studies.ingest.record import (
     ScheduleRecord,
 )
 from tidemark.studies.ingest.settings import TailSettings
-from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, fresh_table, worker_config
-from tidemark.studies.ingest.window.samples import IngestWindow
+from tidemark.studies.ingest.window.group_commit import MOST_A_SECOND as MOST_OF_A_CLIENT
+from tidemark.studies.ingest.window.group_commit import ROWS_A_FLUSH, gateway_config
+from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, IngestWindow, fresh_table, worker_config
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,7 +140,7 @@ class TailWindow(IngestWindow):
 
 
 # Modules that run as stand-alone programs.
-WRITER, CLIENTS = "tidemark.studies.ingest.open_loop.writer", "tidemark.studies.ingest.open_loop.clients"
+WRITER, CLIENTS = "tidemark.studies.ingest.load.scheduled_writer", "tidemark.studies.ingest.load.scheduled_clients"
 
 
 class OpenLoopRunner(IngestRunner):

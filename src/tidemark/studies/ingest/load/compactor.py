@@ -1,6 +1,6 @@
 """Stand-alone program: one client that maintains a table, to keep it small, while others write to it.
 
-    python -m tidemark.studies.ingest.maintenance.compactor
+    python -m tidemark.studies.ingest.load.compactor
 
 It reads its `Upkeep`, pickled, from standard input, prints "ready", reads "go <start> <end>" (nanoseconds of the clock
 that all processes share), and prints "done <calls as JSON>", each a `Call`. A round is all operations that the client
@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 from tidemark.machine.processes import forget_peak, peak_bytes
-from tidemark.studies.ingest.load.writer import LONGEST
+from tidemark.studies.ingest.load.writer import LONGEST, told_span
 from tidemark.systems.writers import ClientFactory, TableWriter
 
 DONE = "done"  # otherwise a value of `CommitStatus`
@@ -70,12 +70,7 @@ def rounds(client: TableWriter, start_ns: int, end_ns: int, every_s: float) -> I
 def main() -> None:
     upkeep: Upkeep = pickle.load(sys.stdin.buffer)
     client = upkeep.client_factory.open()
-    print("ready", flush=True)
-    match sys.stdin.buffer.readline().decode().split():
-        case ["go", start, end]:
-            calls = list(rounds(client, int(start), int(end), upkeep.every_s))
-        case other:
-            sys.exit(f"received something other than 'go': {other}")
+    calls = list(rounds(client, *told_span(), upkeep.every_s))
     client.close()
     print("done", json.dumps([asdict(call) for call in calls]), flush=True)
 

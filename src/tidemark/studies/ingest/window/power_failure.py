@@ -1,4 +1,4 @@
-"""Measurement window that ends with a power cut: a table and its servers on a dedicated disk."""
+"""Measurement window that ends with a power cut: a table and its servers on a dedicated disk, and its cost."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import random
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tidemark.errors import SystemFailure
 from tidemark.machine.power import Disk, stop
@@ -21,20 +24,90 @@ from tidemark.runs.coding.serde import written
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import Oracle
 from tidemark.services.base import files_below
-from tidemark.studies.ingest.fault_injection.faults import BACK_S, LOOK_S, Look
-from tidemark.studies.ingest.fault_injection.reconnecting_writers import ReconnectingWriters, surviving
-from tidemark.studies.ingest.fault_injection.unsynced_data import commits_at_risk
+from tidemark.studies.ingest.load.crew import ReconnectingWriters, surviving
+from tidemark.studies.ingest.load.records import ACKED, NUMBERS, by_field
+from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.parts import CutSettings
-from tidemark.studies.ingest.power_failure.loss_accounting import Remains, cost
-from tidemark.studies.ingest.record import Cost, PowerCut, PowerCutRecord
-from tidemark.studies.ingest.window.oracle import ACKED_BATCH, states
-from tidemark.studies.ingest.window.runner import WriteRunner, fresh_table, versions
-from tidemark.studies.ingest.window.samples import IngestWindow
+from tidemark.studies.ingest.record import Cost, PowerCut, PowerCutRecord, in_seconds
+from tidemark.studies.ingest.window.kills import BACK_S, LOOK_S, Look
+from tidemark.studies.ingest.window.oracle import ACKED_BATCH, OF_TABLE, states
+from tidemark.studies.ingest.window.runner import IngestWindow, WriteRunner, fresh_table, versions
+from tidemark.studies.ingest.window.unsynced_data import commits_at_risk
 from tidemark.systems.disk import count_and_bytes
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
     from tidemark.runs.manifest import SystemPart
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """Contents of the data files, each read separately: int64 ids, and the counts of all and of unreadable files."""
+
+    ids: Ints
+    files: int
+    unreadable: int
+
+    @classmethod
+    def below(cls, folder: Path) -> Remains:
+        import pyarrow.parquet as pq
+
+        parts, files, unreadable = [np.zeros(0, np.int64)], 0, 0
+        for path in sorted(folder.rglob("*.parquet")):
+            files += 1
+            try:
+                parts.append(pq.read_table(path, columns=["id"]).column(0).drop_null().to_numpy())
+            except Exception:  # any error that an empty or truncated file causes
+                unreadable += 1
+        return cls(np.concatenate(parts), files, unreadable)
+
+
+def cost(
+    records: Sequence[Ints], cut_ns: int, synced: int, rows: int, seen: Ints | None, said: str, remains: Remains
+) -> Cost:
+    """Return the cost by the `records` of writers 1, 2, ...; the table began with `synced` batches of `rows` rows.
+
+    `seen` are the ids that another client reads after the cut; None if it cannot, for the reason in `said`.
+    """
+    there = np.zeros(0, np.int64) if seen is None else seen
+    acked, ended, doubt = [_ids(OF_TABLE, np.zeros(0, np.int64), rows)], [np.zeros(0, np.int64)], []
+    for number, noted in enumerate(records, 1):
+        columns = by_field(noted)
+        chosen = columns["outcome"] == NUMBERS[ACKED]
+        acked.append(_ids(number, columns["sequence"][chosen], rows))
+        ended.append((columns["start_ns"] + columns["elapsed_ns"])[chosen])
+        open_ones = np.setdiff1d(columns["sequence"], columns["sequence"][chosen])
+        doubt.append(_ids(number, open_ones, rows))
+    wanted, moments, unknown = np.concatenate(acked), np.concatenate(ended), np.concatenate(doubt)
+    missing = ~np.isin(wanted, there)
+    first = _ids(OF_TABLE, np.arange(synced), rows)
+    counts = np.unique(there, return_counts=True)[1]
+    known = [np.isin(each, there).sum(axis=1) for each in (wanted, first, unknown)]
+    gone = moments[missing.any(axis=1)]
+    lost, synced_lost, doubled = int(missing.sum()), int((~np.isin(first, there)).sum()), int((counts > 1).sum())
+    partial = sum(int(((found > 0) & (found < rows)).sum()) for found in known)
+    return Cost(
+        acked=wanted.size,
+        lost=lost,
+        oldest_lost_s=in_seconds(cut_ns - int(gone.min())) if len(gone) else None,
+        synced=first.size,
+        synced_lost=synced_lost,
+        doubled=doubled,
+        partial=partial,
+        unknown=len(unknown),
+        done=int((known[2] > 0).sum()),
+        left_in_files=int(np.isin(wanted[missing], remains.ids).sum()),
+        said=said,
+        holds=not (lost or synced_lost or doubled or partial or said),
+    )
+
+
+def _ids(number: int, batches: Ints, rows: int) -> Ints:
+    """Return int64[batches, rows]: the ids of a writer's batches."""
+    return (number << ID_BITS) + rows * batches[:, None] + np.arange(rows, dtype=np.int64)
+
 
 EARLIEST = 0.5  # earliest moment of the cut, as a share of the window
 TABLE = "table"
@@ -107,7 +180,7 @@ class PowerFailureRunner(WriteRunner):
         paid = cost(self._records, self._cut_ns, self._seen.batches, rows, found.ids, found.said, remains)
         self._cut = PowerCut(
             **asdict(paid),
-            moment_s=round(window.elapsed_ns / 1e9, 6),
+            moment_s=in_seconds(window.elapsed_ns),
             copies=self._copies,
             data_files=remains.files,
             unreadable_files=remains.unreadable,
