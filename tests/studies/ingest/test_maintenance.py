@@ -27,8 +27,10 @@ from tidemark.studies.ingest.load.compactor import DONE, Upkeep, rounds
 from tidemark.studies.ingest.load.records import ACKED, CONFLICT
 from tidemark.studies.ingest.load.row_counter import NOT_COUNTED, watch
 from tidemark.studies.ingest.load.writer import WorkerConfig
-from tidemark.studies.ingest.maintenance import results
-from tidemark.studies.ingest.maintenance.results import (
+from tidemark.studies.ingest.parts import MAINTENANCE, MaintenanceSettings, part_name, settings_of
+from tidemark.studies.ingest.study import Ingest
+from tidemark.studies.ingest.tables import maintenance as results
+from tidemark.studies.ingest.tables.maintenance import (
     Kept,
     commit_ms,
     failed_calls,
@@ -38,8 +40,6 @@ from tidemark.studies.ingest.maintenance.results import (
     slowed,
     wrong,
 )
-from tidemark.studies.ingest.parts import MAINTENANCE, MaintenanceSettings, part_name, settings_of
-from tidemark.studies.ingest.study import Ingest
 from tidemark.studies.ingest.window.maintenance import Growth, MaintainedPool, record
 from tidemark.studies.ingest.window.oracle import Finding, look, states
 from tidemark.systems.base import Context

@@ -29,11 +29,11 @@ from tidemark.studies.ingest import metrics, published
 from tidemark.studies.ingest.claims import IngestClaimData
 from tidemark.studies.ingest.gateway.policies import POLICIES, FileBundling, GroupCommit
 from tidemark.studies.ingest.load.records import ACKED, CONFLICT, FAILED, GIVEN_UP, NOT_TOLD, UNKNOWN
-from tidemark.studies.ingest.object_store.results import round_trips
 from tidemark.studies.ingest.parts import FAULTS, FRONT, KILL_SECONDS, part_name, settings_of
 from tidemark.studies.ingest.results import RESULTS
 from tidemark.studies.ingest.settings import GROUP, PRUNING, STORAGE, WRITERS, GroupSettings
 from tidemark.studies.ingest.study import Ingest
+from tidemark.studies.ingest.tables.storage import round_trips
 from tidemark.systems.pruning_dataset import PREDICATES, rows_of
 from tidemark.systems.registry import variant_of
 

@@ -1,8 +1,8 @@
-"""Parts of the study, each a folder next to this file: the settings of its series, a window runner, and results.
+"""Parts of the study: the settings of those whose writers are disturbed, and the table of all parts.
 
-settings.py   the class of its settings, which plans its series (here or in its folder); registered here
-runner.py     open_window(test_bed, name, seconds, show): its window; registered in workload.py
-results.py    its tables and sentences, and figures.py its figures, if it has any; registered in results.py
+settings   a class that plans the series of the part, here or in settings.py; registered here
+window     a module in window/ with open_window(test_bed, name, seconds, show); registered in study.py
+results    tables and sentences in a module of tables/, figures in figures.py; registered in results.py
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Results of kills of writers, servers and fronts: the tables ingest-faults and ingest-durability, and the finding."""
+"""Results of kills and power cuts: the tables ingest-faults, ingest-durability and ingest-power-cut, and findings."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from tidemark.analysis.statistics import BootstrapEstimate, at_most, generator, 
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.ingest.columns import UNEQUAL
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
-from tidemark.studies.ingest.parts import FAULTS, FRONT, FaultSettings, of_part, part_name
+from tidemark.studies.ingest.parts import CUT, FAULTS, FRONT, FaultSettings, of_part, part_name
 from tidemark.studies.ingest.record import (
     AtRisk,
     CommitRecord,
@@ -23,8 +22,10 @@ from tidemark.studies.ingest.record import (
     FaultsRecord,
     Loss,
     PowerCut,
+    PowerCutRecord,
     Undisturbed,
 )
+from tidemark.studies.ingest.tables.columns import UNEQUAL
 
 WITHOUT = "rows are lost without any kill, see ingest-outcomes"
 
@@ -168,9 +169,10 @@ def twice(found: Sequence[Series]) -> BootstrapEstimate:
 
 
 def build(builder: TableBuilder) -> Iterator[Table]:
-    """Yield the tables ingest-faults and ingest-durability."""
+    """Yield the tables ingest-faults, ingest-durability and ingest-power-cut."""
     yield _faults(builder)
     yield _durability(builder)
+    yield _power_cut(builder)
 
 
 def _faults(builder: TableBuilder) -> Table:
@@ -179,9 +181,9 @@ def _faults(builder: TableBuilder) -> Table:
     for series in series_with_kills(builder.run_set):
         for killed in killed_of(series):
             runs.append(killed.run)
-            rows += [_row(killed, kills) for kills in killed.kills]
+            rows += [_faults_row(killed, kills) for kills in killed.kills]
         if not series.runs:
-            rows.append([series.title, MissingCell(series.missing()), *[None] * (len(COLUMNS) - 2)])
+            rows.append([series.title, MissingCell(series.missing()), *[None] * (len(FAULTS_COLUMNS) - 2)])
     notes = [
         "Two writers append to one table in a closed loop. At random moments a writer (its process) or a server (all "
         "its processes) gets SIGKILL and is started again at once; a writer is replaced by a new one, and writers "
@@ -202,10 +204,10 @@ def _faults(builder: TableBuilder) -> Table:
         UNEQUAL,
     ]
     title = "What is there after a writer, a server or a buffer's process was killed"
-    return builder.table("ingest-faults", title, COLUMNS, rows, runs, notes)
+    return builder.table("ingest-faults", title, FAULTS_COLUMNS, rows, runs, notes)
 
 
-COLUMNS = (
+FAULTS_COLUMNS = (
     SYSTEM, Column("victim", "Killed"), Column("retry", "Unknown is sent again"), Column("verdict", "Verdict"),
     Column("kills", "Kills"), Column("with_loss", "Kills with a loss"),
     Column("at_most", "Probability of a loss, below"), Column("acked", "Acknowledged batches"),
@@ -218,7 +220,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def _row(killed: Killed, kills: Kills) -> list[Cell]:
+def _faults_row(killed: Killed, kills: Kills) -> list[Cell]:
     why = f": cannot be read: {kills.unread[:200]}" if kills.unread else ""
     verdict = f"DOES NOT HOLD{why}" if kills.with_loss else "holds"
     return [
@@ -320,5 +322,152 @@ def kept_sentence(run_set: RunSet) -> str:
         said += (
             f" All that was acknowledged is there once in {listed(kept)}; in brackets, what was killed, and the "
             "upper bound of the probability of a loss after that many kills without one (95 %)."
+        )
+    return said
+
+
+UNREAD = "CANNOT BE READ"
+LONGEST = 200  # characters shown of a reader's error
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts(Trials[PowerCut]):
+    """All power cuts of one series."""
+
+    @classmethod
+    def of(cls, series: Series) -> Cuts:
+        return cls(series, tuple(run.record(PowerCutRecord).cut for run in series.runs))
+
+    @property
+    def asked(self) -> str:
+        """The durability level requested from the system."""
+        return str(self.series.runs[0].manifest.system.durability_level)
+
+    @property
+    def oldest_lost_s(self) -> float | None:
+        return max((cut.oldest_lost_s for cut in self.each if cut.oldest_lost_s is not None), default=None)
+
+    @property
+    def verdict(self) -> str:
+        if self.unread:
+            return f"{UNREAD}: {self.unread[:LONGEST]}"
+        return "DOES NOT HOLD" if self.with_loss else "holds"
+
+    @property
+    def level(self) -> Cell:
+        """The durability class by the kernel's page state after commits before the window, or MissingCell."""
+        found = self.each[0].at_acknowledgement
+        return MissingCell(f"not measurable here: {found.excused}") if isinstance(found, Excused) else found.level
+
+
+def series_with_cuts(run_set: RunSet) -> tuple[Series, ...]:
+    """Return the series of the part, including those without runs."""
+    return of_part(run_set, CUT).select(harness=False)
+
+
+def all_cuts(run_set: RunSet) -> list[Cuts]:
+    """Return the cuts of each series with runs.
+
+    Raise NotAvailable, with the reason if it is known, if there are none.
+    """
+    found = series_with_cuts(run_set)
+    done = [Cuts.of(series) for series in found if series.runs]
+    if not done:
+        raise NotAvailable(found[0].missing() if found else "no power was cut")
+    return done
+
+
+def costly_cuts(series: Series) -> BootstrapEstimate:
+    """Return the share of cuts that did not keep all acknowledged rows, with a Jeffreys interval.
+
+    Or raise NotAvailable.
+    """
+    if not series.runs:
+        raise NotAvailable(series.missing())
+    cuts = Cuts.of(series)
+    return share(cuts.with_loss, len(cuts.each), generator("cuts", series.id))
+
+
+def _power_cut(builder: TableBuilder) -> Table:
+    rows: list[list[Cell]] = []
+    runs: list[Run] = []
+    for series in series_with_cuts(builder.run_set):
+        runs += series.runs
+        if series.runs:
+            rows.append(_cut_row(Cuts.of(series)))
+        else:
+            rows.append([series.title, None, MissingCell(series.missing()), *[None] * (len(CUT_COLUMNS) - 3)])
+    notes = [
+        "The table and its servers' data lie on an ext4 file system (mounted as the kernel does by default) in a file. "
+        "Two writers append in a closed loop; at a random moment of the window's second half all their processes and "
+        "those of the servers stand still, and the file is copied, until a copy and what is there after it are the "
+        "same: no block was written between. The copy is mounted in place of the disk, the servers start on it, and "
+        "another client reads the table. The writers' records lie elsewhere.",
+        "What is in the copy is what a power failure at that moment leaves, with what the kernel alone has in memory "
+        "lost. A disk's own volatile cache is not modelled: what was sent to the disk counts as written, so that a "
+        "real failure can lose more.",
+        "Acknowledged: by the writers in the window. Before it: the table's first commits, which were synced. Lost: "
+        "not seen by that client; all of it, where it cannot read the table. Left in files: lost rows that are in a "
+        "data file which can be read by itself. Unreadable files are empty or without their end. Oldest: how long "
+        "before the cut the first lost row had been acknowledged. Class as in ingest-durability, by commits before the "
+        "window. The bound is the upper end of a one-sided 95 % interval (Clopper and Pearson).",
+        UNEQUAL,
+    ]
+    title = "What is there after the power was cut"
+    return builder.table("ingest-power-cut", title, CUT_COLUMNS, rows, runs, notes)
+
+
+CUT_COLUMNS = (
+    SYSTEM, Column("asked", "Durability asked for"), Column("verdict", "Verdict"), Column("level", "Class"),
+    Column("cuts", "Cuts"), Column("with_loss", "Cuts with a loss"), Column("at_most", "Probability of a loss, below"),
+    Column("acked", "Acknowledged rows"), Column("lost", "Lost rows"), Column("lost_share", "Lost", "%"),
+    Column("oldest", "Oldest lost", "s"), Column("synced", "Rows before the window"),
+    Column("synced_lost", "Lost of those"), Column("doubled", "Doubled rows"), Column("partial", "Batches in part"),
+    Column("unknown", "Batches under way"), Column("done", "Of those there"), Column("files", "Data files"),
+    Column("unreadable", "Unreadable files"), Column("left", "Lost rows left in files"),
+    Column("promised", "Declared durability"),
+)  # fmt: skip
+
+
+def _cut_row(cuts: Cuts) -> list[Cell]:
+    acked, lost = cuts.total("acked"), cuts.total("lost")
+    return [
+        cuts.series.title,
+        cuts.asked,
+        cuts.verdict,
+        cuts.level,
+        len(cuts.each),
+        cuts.with_loss,
+        cuts.at_most,
+        acked,
+        lost,
+        100 * lost / acked,
+        cuts.oldest_lost_s,
+        *(cuts.total(name) for name in ("synced", "synced_lost", "doubled", "partial", "unknown", "done")),
+        cuts.total("data_files"),
+        cuts.total("unreadable_files"),
+        cuts.total("left_in_files"),
+        cuts.series.runs[0].manifest.system.durability,
+    ]
+
+
+def cut_sentence(run_set: RunSet) -> str:
+    """Return the sentence on what power cuts leave of acknowledged rows."""
+    found = all_cuts(run_set)
+    count = sum(len(cuts.each) for cuts in found)
+    said = f"The power is cut {count:,} time{'s' if count > 1 else ''} under two writers."
+    for cuts in found:
+        if cuts.with_loss:
+            acked, lost = cuts.total("acked"), cuts.total("lost")
+            readable = ", and no client can read the table any more" if cuts.unread else ""
+            said += (
+                f" {cuts.series.title} loses {lost:,} of {acked:,} acknowledged rows in {cuts.with_loss:,} of "
+                f"{len(cuts.each):,}{readable}."
+            )
+    kept = [f"{cuts.series.title} ({number(cuts.at_most, 2)})" for cuts in found if not cuts.with_loss]
+    if kept:
+        said += (
+            f" All that was acknowledged is there once in {listed(kept)}; in brackets, the upper bound of the "
+            "probability of a loss after that many cuts without one (95 %)."
         )
     return said

@@ -23,7 +23,6 @@ from tidemark.results.tables.table import (
 )
 from tidemark.runs.runset import RunSet, Series
 from tidemark.runs.views import one_a_system
-from tidemark.studies.ingest.columns import NEAR, UNEQUAL, VERDICT, hot_column, hot_runs, null_share
 from tidemark.studies.ingest.load.records import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
 from tidemark.studies.ingest.metrics import (
     ABANDONED,
@@ -43,6 +42,7 @@ from tidemark.studies.ingest.metrics import (
 from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.record import CheckRecord, CommitRecord
 from tidemark.studies.ingest.settings import ONE, OWN, RETRIES, WRITERS, WritersSettings
+from tidemark.studies.ingest.tables.columns import NEAR, UNEQUAL, VERDICT, hot_column, hot_runs, null_share
 
 COUNTED_BY = {
     "catalog": "the catalog: transactions that it rolled back",

@@ -22,13 +22,13 @@ from tidemark.studies.ingest.claims import (
     printed_rates,
     printed_requests_a_file,
 )
-from tidemark.studies.ingest.columns import hot_column
-from tidemark.studies.ingest.concurrent_writers.results import in_order
-from tidemark.studies.ingest.group_commit import results as group
+from tidemark.studies.ingest.gateway.policies import BUNDLED, DIRECT, STAGED
 from tidemark.studies.ingest.load.records import ACKED
 from tidemark.studies.ingest.metrics import COMMITS, P99, REQUESTS, REQUESTS_A_FILE, ROWS, outcomes
-from tidemark.studies.ingest.published import BUNDLED, DIRECT, STAGED
 from tidemark.studies.ingest.settings import ONE, GroupSettings, WritersSettings
+from tidemark.studies.ingest.tables.columns import hot_column
+from tidemark.studies.ingest.tables.requests import gathered_series
+from tidemark.studies.ingest.tables.writers import in_order
 
 NOT_HERE = (
     ("kyma itself", "in no registry; its absolute numbers are shown next to Tidemark's and never judged"),
@@ -67,7 +67,7 @@ def _cells(builder: TableBuilder) -> Table:
             ]
             rows.append([series.title, batch, own.writers, *found, None, None, None])
             runs += list(series.hot_runs)
-    for series in group.in_order(builder.run_set):
+    for series in gathered_series(builder.run_set):
         if series.runs and not series.is_null_baseline:
             given = GroupSettings.of(series)
             gathered = [hot_column(builder, quantity).cell(series) for quantity in (ROWS, REQUESTS, P99)]

@@ -1,4 +1,7 @@
-"""Results of files in an object store: serial round trips of a commit, the table ingest-storage, and commit costs."""
+"""Tables of the files that commits and queries wait for: ingest-storage, with commit costs, and ingest-pruning.
+
+The number of files that a query reads is no speed of a stream.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,19 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
-from tidemark.analysis.formatting import estimate_text, listed
+from tidemark.analysis.formatting import Cell, estimate_text, listed
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, slope_of
 from tidemark.planner.cost_model import Cell as Shape
 from tidemark.planner.cost_model import Cost, rtt_of
-from tidemark.results.tables.table import SYSTEM_OF_SERIES, Table, TableBuilder, computed
+from tidemark.results.tables.table import SYSTEM, SYSTEM_OF_SERIES, Column, Table, TableBuilder, computed
 from tidemark.runs.runset import Series
-from tidemark.studies.ingest.columns import VERDICT, hot_column, hot_runs
-from tidemark.studies.ingest.metrics import COMMITS, FILES, NOT_COMPARABLE, P50, P99
-from tidemark.studies.ingest.parts import part_name, settings_of
-from tidemark.studies.ingest.settings import ONE, STORAGE, StorageSettings, WritersSettings
+from tidemark.studies.ingest.metrics import COMMITS, FILES, NOT_COMPARABLE, P50, P99, files_read
+from tidemark.studies.ingest.parts import of_part, part_name, settings_of
+from tidemark.studies.ingest.settings import ONE, PRUNING, STORAGE, PruningSettings, StorageSettings, WritersSettings
+from tidemark.studies.ingest.tables.columns import VERDICT, hot_column, hot_runs
+from tidemark.systems.pruning_dataset import BY_NAME, PREDICATES
 
 ASKED = (P50, P99, COMMITS, FILES)
 NOTES = (
@@ -27,6 +31,12 @@ NOTES = (
     "Serial round trips a commit: the slope of the median commit against the round trip (Theil-Sen; with two "
     "distances it is the difference). It predicts a commit's cost at another distance, as far as only waiting changes.",
 )
+
+
+def build(builder: TableBuilder) -> Iterator[Table]:
+    """Yield the tables ingest-storage and ingest-pruning."""
+    yield _storage(builder)
+    yield _pruning(builder)
 
 
 def is_far(series: Series) -> bool:
@@ -74,8 +84,7 @@ def round_trips(measures: Measures, series: list[Series]) -> BootstrapEstimate:
     return slope_of(found)
 
 
-def build(builder: TableBuilder) -> Iterator[Table]:
-    """Yield the table ingest-storage."""
+def _storage(builder: TableBuilder) -> Table:
     measures = builder.measures
     distant = far(measures)
     rows = [each for system, series in distant.items() for each in (*local(measures, system), *series)]
@@ -92,7 +101,7 @@ def build(builder: TableBuilder) -> Iterator[Table]:
         computed("trips", "Serial round trips a commit", trips, interval=True),
     )
     title = "Files in an S3 server: a commit by its distance"
-    yield builder.computed_table("ingest-storage", title, columns, rows, hot_runs(rows), NOTES)
+    return builder.computed_table("ingest-storage", title, columns, rows, hot_runs(rows), NOTES)
 
 
 def trips_sentence(measures: Measures) -> str:
@@ -144,3 +153,43 @@ def _cost(measures: Measures, series: Series, given: WritersSettings) -> Cost:
     except NotAvailable as absent:
         return replace(found, flaw=f"{absent} ({where})")
     return replace(found, commit_ms=1000 * writers / rate, commits=rate * run.elapsed_s / 2)
+
+
+def pruned_series(measures: Measures) -> list[Series]:
+    """Return all series of the part, tables with fewer files first."""
+    return sorted(of_part(measures.run_set, PRUNING).select(harness=False), key=files_of)
+
+
+def files_of(series: Series) -> int:
+    """Return the number of files in the table."""
+    return PruningSettings.of(series).files
+
+
+def _pruning(builder: TableBuilder) -> Table:
+    """Return the table: a row per system and number of files, the least possible first, and a column per predicate."""
+    rows: list[list[Cell]] = []
+    found = pruned_series(builder.measures)
+    for files in sorted({files_of(each) for each in found}):
+        rows.append(["(files with rows that fit)", files, None, *(each.files(files) for each in PREDICATES)])
+        if files == 10:
+            rows.append(["kyma, as printed", files, None, *(each.best for each in PREDICATES)])
+        for each in found:
+            if files_of(each) == files:
+                run = next(iter(each.hot_runs), None)
+                counts: list[Cell] = [None if run is None else files_read(run, name) for name in BY_NAME]
+                rows.append([each.title, files, VERDICT.cell(each), *counts])
+    columns = (
+        SYSTEM, Column("table_files", "Files"), VERDICT.column,
+        *(Column(each.name.replace(" ", "_"), each.name) for each in PREDICATES),
+    )  # fmt: skip
+    notes = [
+        "Data files that a query was left to read by what the format keeps of each file (lowest and highest value). "
+        "File i holds hour i, one region, one integer and one word, so that files are as separate as they can be. "
+        "DuckLake and Iceberg by DuckDB: 'Total Files Read' of the plan that was carried out; PyIceberg: the files of "
+        "its plan; delta-rs: those that its log left to DataFusion. Rows were checked.",
+        "DuckDB 1.4.4 writes no lowest and highest values into the manifests of an Iceberg table, so that its files "
+        "cannot be distinguished; of a table that PyIceberg wrote, it reads no more files than PyIceberg does.",
+        "kyma keeps an index of values and of words; no format here has one, and PyIceberg has no filter for a text "
+        "that contains another.",
+    ]
+    return builder.table("ingest-pruning", "Files that a query is left to read", columns, rows, hot_runs(found), notes)
