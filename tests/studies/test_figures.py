@@ -22,7 +22,7 @@ from tidemark.runs.runset import RunSet
 from tidemark.studies.deltars import figures as deltars
 from tidemark.studies.freshness import figures as freshness
 from tidemark.studies.ingest import figures
-from tidemark.studies.ingest.gateway.policies import BUNDLED, STAGED
+from tidemark.studies.ingest.gateway.group_commit import BUNDLED, STAGED
 from tidemark.studies.lhbench import figures as lakes
 from tidemark.studies.streams.metrics import QUANTITIES
 

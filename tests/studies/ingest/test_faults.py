@@ -23,8 +23,8 @@ from tidemark.studies.ingest.load.reconnecting_writer import (
 from tidemark.studies.ingest.load.records import ACKED, CONFLICT, NUMBERS, SENT, UNKNOWN, WIDTH, Records
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.record import Loss, Undisturbed
-from tidemark.studies.ingest.window import kills as faults_module
-from tidemark.studies.ingest.window.kills import WRITER, Faults, Kill, Look, account
+from tidemark.studies.ingest.window import fault_injection as faults_module
+from tidemark.studies.ingest.window.fault_injection import WRITER, Faults, Kill, Look, account
 from tidemark.studies.ingest.window.oracle import look, states
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.null import NullClientFactory

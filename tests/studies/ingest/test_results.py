@@ -27,7 +27,7 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest import metrics, published
 from tidemark.studies.ingest.claims import IngestClaimData
-from tidemark.studies.ingest.gateway.policies import POLICIES, FileBundling, GroupCommit
+from tidemark.studies.ingest.gateway.group_commit import POLICIES, FileBundling, GroupCommit
 from tidemark.studies.ingest.load.records import ACKED, CONFLICT, FAILED, GIVEN_UP, NOT_TOLD, UNKNOWN
 from tidemark.studies.ingest.parts import FAULTS, FRONT, KILL_SECONDS, part_name, settings_of
 from tidemark.studies.ingest.results import RESULTS

@@ -23,7 +23,7 @@ from tidemark.runs.coding.serde import read as decoded
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest import metrics
-from tidemark.studies.ingest.gateway.policies import STAGED, GroupCommit
+from tidemark.studies.ingest.gateway.group_commit import STAGED, GroupCommit
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.load.crew import GatewayPool, WorkerPool

@@ -13,7 +13,7 @@ from tidemark.analysis.statistics import BootstrapEstimate, generator, share
 from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
 from tidemark.studies.ingest import published
-from tidemark.studies.ingest.gateway.policies import BUNDLED, DIRECT, STAGED
+from tidemark.studies.ingest.gateway.group_commit import BUNDLED, DIRECT, STAGED
 from tidemark.studies.ingest.load.records import BLIND
 from tidemark.studies.ingest.metrics import CLOSED_P99, RESPONSE_P99
 from tidemark.studies.ingest.parts import FAULTS

@@ -19,7 +19,7 @@ from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureS
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest import published
-from tidemark.studies.ingest.gateway.policies import BUNDLED, DIRECT, STAGED
+from tidemark.studies.ingest.gateway.group_commit import BUNDLED, DIRECT, STAGED
 from tidemark.studies.ingest.load.records import ACKED
 from tidemark.studies.ingest.load.schedule import POISSON
 from tidemark.studies.ingest.metrics import (

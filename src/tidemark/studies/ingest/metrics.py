@@ -204,11 +204,15 @@ def _of_the_table(run: Run, by: str) -> BootstrapEstimate:
     return known(requests / count)
 
 
-def _cpu(run: Run, groups: Callable[[str], bool]) -> BootstrapEstimate:
-    """Return CPU milliseconds per 1,000 acknowledged rows, over the full seconds of the window."""
+def _cpu(run: Run, of_writers: bool) -> BootstrapEstimate:
+    """Return CPU milliseconds of writers, or of servers, per 1,000 acknowledged rows, over full seconds of the window."""
     _sound(run)
     seconds = run.seconds()
-    spent = [float(np.nansum(percent * seconds.length)) / 100 for name, percent in seconds.groups if groups(name)]
+    spent = [
+        float(np.nansum(percent * seconds.length)) / 100
+        for name, percent in seconds.groups
+        if (name == "writers" if of_writers else name not in SERVERLESS)
+    ]
     inside = run.column("rows")[acked_inside(run)].sum()
     if not spent:
         raise NotAvailable("there is no such process")
@@ -216,14 +220,6 @@ def _cpu(run: Run, groups: Callable[[str], bool]) -> BootstrapEstimate:
         raise NotAvailable("none was seen in a whole second")
     whole = float(seconds.length.sum()) * 1e9 / run.manifest.elapsed_ns
     return known(1e6 * sum(spent) / (float(inside) * whole))
-
-
-def is_server(group: str) -> bool:
-    return group not in SERVERLESS
-
-
-def is_writers(group: str) -> bool:
-    return group == "writers"
 
 
 COMMITS = Metric("commits", "commits/s", "Commits", _commits, HIGHER, "commits", "Commits", ("more", "fewer"))
@@ -241,16 +237,9 @@ ERRORS = Metric(
     "errors", "", "Share of batches that ended in an error", partial(_ended, ends=(GIVEN_UP, FAILED, UNKNOWN)),
     LOWER, signed=True,
 )  # fmt: skip
-LOST = Metric(
-    "lost", "", "Share of acknowledged rows that are not there", partial(_wrong_rows, name="lost"), LOWER, signed=True
-)
-DOUBLED = Metric(
-    "doubled",
-    "",
-    "Share of acknowledged rows that are there twice",
-    partial(_wrong_rows, name="doubled"),
-    LOWER,
-    signed=True,
+LOST, DOUBLED = (
+    Metric(name, "", f"Share of acknowledged rows that are {what}", partial(_wrong_rows, name=name), LOWER, signed=True)
+    for name, what in (("lost", "not there"), ("doubled", "there twice"))
 )
 FAIRNESS = Metric("fairness", "", "Fairness between writers (Jain)", _fairness, HIGHER, signed=True)
 FILES = Metric("files a commit", "files", "Data files for each commit", _files, LOWER)
@@ -259,8 +248,8 @@ REQUESTS_A_FILE, REQUESTS_A_COMMIT = (
     Metric(f"requests a {one}", "requests", f"Requests for each {title}", partial(_of_the_table, by=by), HIGHER)
     for one, title, by in (("file", "data file", "files"), ("commit", "commit", "commits"))
 )
-SERVER_CPU = Metric("CPU of servers", "ms", "CPU of servers, 1,000 rows", partial(_cpu, groups=is_server), LOWER)
-WRITER_CPU = Metric("CPU of writers", "ms", "CPU of writers, 1,000 rows", partial(_cpu, groups=is_writers), LOWER)
+SERVER_CPU = Metric("CPU of servers", "ms", "CPU of servers, 1,000 rows", partial(_cpu, of_writers=False), LOWER)
+WRITER_CPU = Metric("CPU of writers", "ms", "CPU of writers, 1,000 rows", partial(_cpu, of_writers=True), LOWER)
 
 
 type Times = NDArray[np.int64]

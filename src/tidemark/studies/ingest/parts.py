@@ -17,7 +17,7 @@ from tidemark.config import Config
 from tidemark.machine import power
 from tidemark.runs.spec import HasSettings, SeriesSpec
 from tidemark.services.servers import in_order, started_here
-from tidemark.studies.ingest.gateway.policies import GroupCommit, Policy
+from tidemark.studies.ingest.gateway.group_commit import GroupCommit, Policy
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
 from tidemark.studies.ingest.settings import (
     GROUP,

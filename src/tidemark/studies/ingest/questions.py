@@ -7,7 +7,7 @@ from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.claims.claim_data import positive
 from tidemark.results.report.summary_table import Answering, SummaryMetric, SystemRuns
 from tidemark.runs.runset import Series
-from tidemark.studies.ingest.gateway.policies import STAGED
+from tidemark.studies.ingest.gateway.group_commit import STAGED
 from tidemark.studies.ingest.load.records import BLIND
 from tidemark.studies.ingest.metrics import COMMITS, CONFLICTS, FAIRNESS, LOST, P50, P99, ROWS
 from tidemark.studies.ingest.parts import CUT, FAULTS, CutSettings, part_name

@@ -11,7 +11,7 @@ from tidemark.runs.runset import RunSet
 from tidemark.studies.assembly import Written, chapter_of, claims_of, figure_specs_of, tables_of
 from tidemark.studies.ingest import published
 from tidemark.studies.ingest.claims import MEASURES, IngestClaimData
-from tidemark.studies.ingest.gateway.policies import BUNDLED, STAGED
+from tidemark.studies.ingest.gateway.group_commit import BUNDLED, STAGED
 from tidemark.studies.ingest.metrics import QUANTITIES
 from tidemark.studies.ingest.questions import QUESTIONS
 from tidemark.studies.ingest.study import STUDY

@@ -13,7 +13,7 @@ from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec, WorkloadSettings
 from tidemark.schema import Origin, one_of
-from tidemark.studies.ingest.gateway.policies import BUNDLED, DIRECT, POLICIES, STAGED, GroupCommit, Policy
+from tidemark.studies.ingest.gateway.group_commit import BUNDLED, DIRECT, POLICIES, STAGED, GroupCommit, Policy
 from tidemark.studies.ingest.load.schedule import CONSTANT, POISSON
 from tidemark.systems.base import Capability, Variant
 from tidemark.systems.object_store import S3

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 POISSON, CONSTANT = "poisson", "constant"
-ARRIVALS = (POISSON, CONSTANT)
 MOST_DUE = 100_000  # due requests that are not yet taken: beyond it, the rate is too high
 
 

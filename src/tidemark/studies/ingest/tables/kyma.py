@@ -22,7 +22,7 @@ from tidemark.studies.ingest.claims import (
     printed_rates,
     printed_requests_a_file,
 )
-from tidemark.studies.ingest.gateway.policies import BUNDLED, DIRECT, STAGED
+from tidemark.studies.ingest.gateway.group_commit import BUNDLED, DIRECT, STAGED
 from tidemark.studies.ingest.load.records import ACKED
 from tidemark.studies.ingest.metrics import COMMITS, P99, REQUESTS, REQUESTS_A_FILE, ROWS, outcomes
 from tidemark.studies.ingest.settings import ONE, GroupSettings, WritersSettings

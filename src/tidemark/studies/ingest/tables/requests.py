@@ -13,7 +13,7 @@ from tidemark.analysis.statistics import BootstrapEstimate, Estimate
 from tidemark.results.tables.table import SYSTEM_OF_SERIES, Table, TableBuilder, computed
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.ingest.gateway.policies import DIRECT, POLICIES
+from tidemark.studies.ingest.gateway.group_commit import DIRECT, POLICIES
 from tidemark.studies.ingest.metrics import (
     CAPACITY,
     CLOSED_P99,

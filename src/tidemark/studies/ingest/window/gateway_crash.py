@@ -23,9 +23,8 @@ from tidemark.studies.ingest.load.reconnecting_clients import ReconnectingClient
 from tidemark.studies.ingest.load.records import ACKED, NUMBERS, by_field, first_acked
 from tidemark.studies.ingest.parts import FrontSettings
 from tidemark.studies.ingest.record import RequestRecord
-from tidemark.studies.ingest.window.fault_injection import KilledRunner
+from tidemark.studies.ingest.window.fault_injection import BACK_S, Faults, KilledRunner
 from tidemark.studies.ingest.window.group_commit import ROWS_A_FLUSH, GroupWindow, gateway_config
-from tidemark.studies.ingest.window.kills import BACK_S, Faults
 from tidemark.studies.ingest.window.runner import IngestWindow, fresh_table
 
 CLIENTS = "tidemark.studies.ingest.load.reconnecting_clients"

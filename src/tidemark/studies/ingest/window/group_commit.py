@@ -15,12 +15,9 @@ from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.load.crew import GatewayPool
 from tidemark.studies.ingest.record import GatewayRecord
 from tidemark.studies.ingest.settings import GroupSettings
-from tidemark.studies.ingest.window.oracle import ACKED_BATCH, states
 from tidemark.studies.ingest.window.runner import COLD_RUN, IngestRunner, IngestWindow, fresh_table
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import numpy as np
     from numpy.typing import NDArray
 
@@ -40,14 +37,8 @@ class GroupWindow(IngestWindow):
         self.columns["commit"], self.columns["commits"] = self.columns["commits"], self.columns["commit"]
 
 
-class GroupRunner(IngestRunner):
+class GroupRunner(IngestRunner[GatewayPool]):
     """Window on one table, a front, and its clients."""
-
-    def __init__(
-        self, test_bed: TestBed, directory: Path, tables: Sequence[TableSystem], crew: GatewayPool, warms: bool
-    ) -> None:
-        super().__init__(test_bed, directory, tables, crew, warms)
-        self._fronted = crew
 
     def new_window(self) -> GroupWindow:
         return GroupWindow(self._settings.rows)
@@ -55,9 +46,8 @@ class GroupRunner(IngestRunner):
     def describe(self, window: IngestWindow) -> RunMetadata:
         """Describe the window as for writers, except that the front's commits are not the clients' requests."""
         made = super().describe(window)
-        requests = sum(int((states(records) == ACKED_BATCH).sum()) for records in self._records)
-        told = self._fronted.told
-        own = GatewayRecord(requests=requests, commits=told["commits"], busy=told["busy"])
+        told = self._crew.told
+        own = GatewayRecord(requests=self.acked, commits=told["commits"], busy=told["busy"])
         return replace(made, found={**made.found, **written(own)})
 
 

@@ -127,17 +127,17 @@ class Growth:
             self.sizes.append(Size(time.perf_counter_ns(), found))
 
 
-class MaintenanceRunner(IngestRunner):
+class MaintenanceRunner(IngestRunner[MaintainedPool]):
     """Window on one table; made by `open_window`."""
 
     def __init__(
         self, test_bed: TestBed, directory: Path, table: TableSystem, crew: MaintainedPool, growth: Growth
     ) -> None:
         super().__init__(test_bed, directory, [table], crew, warms=True)
-        self._kept, self._table, self._growth = crew, table, growth
+        self._growth = growth
 
     def groups(self) -> Mapping[str, Group]:
-        return {**super().groups(), **{name: Group(partial(self._kept.beside, name)) for name in BESIDE}}
+        return {**super().groups(), **{name: Group(partial(self._crew.beside, name)) for name in BESIDE}}
 
     def execute(self, window: IngestWindow, until_seconds: float) -> None:
         with self._growth.watched():
@@ -150,7 +150,7 @@ class MaintenanceRunner(IngestRunner):
     def describe(self, window: IngestWindow) -> RunMetadata:
         made = super().describe(window)
         assert self._started is not None
-        own = MaintenanceRecord(record(self._started, self._table, self._kept, self._growth))
+        own = MaintenanceRecord(record(self._started, self._table, self._crew, self._growth))
         return replace(made, found={**made.found, **written(own)})
 
 

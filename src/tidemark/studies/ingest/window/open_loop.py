@@ -143,7 +143,7 @@ class TailWindow(IngestWindow):
 WRITER, CLIENTS = "tidemark.studies.ingest.load.scheduled_writer", "tidemark.studies.ingest.load.scheduled_clients"
 
 
-class OpenLoopRunner(IngestRunner):
+class OpenLoopRunner(IngestRunner[WorkerPool | GatewayPool]):
     """Window on one table, with its writer or front, and the offered rate."""
 
     def __init__(

@@ -29,8 +29,8 @@ from tidemark.studies.ingest.load.records import ACKED, NUMBERS, by_field
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.parts import CutSettings
 from tidemark.studies.ingest.record import Cost, PowerCut, PowerCutRecord, in_seconds
-from tidemark.studies.ingest.window.kills import BACK_S, LOOK_S, Look
-from tidemark.studies.ingest.window.oracle import ACKED_BATCH, OF_TABLE, states
+from tidemark.studies.ingest.window.fault_injection import BACK_S, LOOK_S, Look
+from tidemark.studies.ingest.window.oracle import OF_TABLE
 from tidemark.studies.ingest.window.runner import IngestWindow, WriteRunner, fresh_table, versions
 from tidemark.studies.ingest.window.unsynced_data import commits_at_risk
 from tidemark.systems.disk import count_and_bytes
@@ -113,7 +113,7 @@ EARLIEST = 0.5  # earliest moment of the cut, as a share of the window
 TABLE = "table"
 
 
-class PowerFailureRunner(WriteRunner):
+class PowerFailureRunner(WriteRunner[ReconnectingWriters]):
     """Window on one table that ends with a power cut; made by `open_window`."""
 
     _cut: PowerCut
@@ -122,7 +122,7 @@ class PowerFailureRunner(WriteRunner):
         self, test_bed: TestBed, directory: Path, table: TableSystem, crew: ReconnectingWriters, disk: Disk, seen: Seen
     ) -> None:
         super().__init__(test_bed, directory, [table], crew)
-        self._table, self._crew, self._disk, self._seen = table, crew, disk, seen
+        self._disk, self._seen = disk, seen
         self._share = random.Random(f"{test_bed.spec.seed} {test_bed.spec.repeat} {test_bed.spec.label} cut").uniform(
             EARLIEST, 1
         )
@@ -130,22 +130,17 @@ class PowerFailureRunner(WriteRunner):
         self._cut_ns = 0
         self._copies = 0
 
-    def segments(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
-        """Yield once; no server runs afterwards."""
-        del window, until_seconds
-        yield
-
     def execute(self, window: IngestWindow, until_seconds: float) -> None:
         """Let writers write, stop all processes at once, copy the contents of the disk, then kill the processes."""
         start = self._crew.go()
         if self._cancelled.wait(self._share * until_seconds) or not self._all_have_written(start):
             return
-        stop(lambda: [*self._crew.pids, *self._test_bed.servers.pids()])
+        stop(lambda: [*self._crew.pids, *self.test_bed.servers.pids()])
         self._cut_ns = time.perf_counter_ns()
         self._copies = self._disk.cut()
         for number in self._crew.numbers:
             self._crew.kill(number)
-        for server in reversed(list(self._test_bed.servers.by_class.values())):
+        for server in reversed(list(self.test_bed.servers.by_class.values())):
             server.kill()
         window.elapsed_ns = self._cut_ns - start
         self._started = start
@@ -167,7 +162,7 @@ class PowerFailureRunner(WriteRunner):
         """Restore the disk from the copy, start the servers on it, and reconnect."""
         if self._started is not None:
             self._disk.come_back()
-            self._test_bed.servers.start()
+            self.test_bed.servers.start()
             self._table.reconnect()
         super().finish(window)
 
@@ -200,8 +195,7 @@ class PowerFailureRunner(WriteRunner):
         return Oracle(paid.holds, True, expected, there, lost, paid.doubled, 0, self._table.reader, seconds)
 
     def describe(self, window: IngestWindow) -> RunMetadata:
-        acked = sum(int((states(records) == ACKED_BATCH).sum()) for records in self._records)
-        found = written(PowerCutRecord(commits=acked, cut=self._cut, first_errors=window.said))
+        found = written(PowerCutRecord(commits=self.acked, cut=self._cut, first_errors=window.said))
         return RunMetadata(system=self._seen.system, versions=versions(), marks=("its power was cut",), found=found)
 
 

@@ -49,17 +49,12 @@ class PruningRunner(WindowRunner[AskingWindow]):
     """Runner of an `AskingWindow`, created by `open_window`."""
 
     def __init__(self, test_bed: TestBed, directory: Path, table: TableSystem, files: int, rows: int) -> None:
-        self.directory = directory
-        self._test_bed, self._table, self._files, self._rows = test_bed, table, files, rows
+        super().__init__(test_bed, directory)
+        self._table, self._files, self._rows = table, files, rows
         self._wrong: list[str] = []
 
     def new_window(self) -> AskingWindow:
         return AskingWindow()
-
-    def segments(self, window: AskingWindow, until_seconds: float) -> Iterator[None]:
-        del window, until_seconds
-        yield
-        self._test_bed.servers.check()
 
     def execute(self, window: AskingWindow, until_seconds: float) -> None:
         clock = time.perf_counter_ns
@@ -74,7 +69,7 @@ class PruningRunner(WindowRunner[AskingWindow]):
         window.elapsed_ns = clock() - start
 
     def finish(self, window: AskingWindow) -> None:
-        self._test_bed.servers.check()
+        self.test_bed.servers.check()
         if not window.done:
             raise SystemFailure("the window was abandoned before a query was answered")
 
@@ -99,7 +94,7 @@ class PruningRunner(WindowRunner[AskingWindow]):
         del window
         words = "; ".join(self._wrong) or "exact"
         return RunMetadata(
-            system=system_part(self._test_bed.variant, self._table, schema()),
+            system=system_part(self.test_bed.variant, self._table, schema()),
             versions={"PyArrow": pa.__version__, "Python": platform.python_version()},
             marks=tuple(self._wrong),
             found=written(PruningRecord(Words(words), len(self._table.data_files()))),

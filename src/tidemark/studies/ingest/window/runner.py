@@ -112,13 +112,13 @@ MOST_A_SECOND = 500_000  # attempts of one writer that its records have room for
 COLD_RUN = "run-0"  # includes the first commits: no warm-up before it
 
 
-class WriteRunner(WindowRunner[IngestWindow]):
+class WriteRunner[Crew: Writing](WindowRunner[IngestWindow]):
     """Window on one table, or one per writer, and the check of their contents. A subclass defines the timed part."""
 
-    def __init__(self, test_bed: TestBed, directory: Path, tables: Sequence[TableSystem], writing: Writing) -> None:
-        self.directory = directory
+    def __init__(self, test_bed: TestBed, directory: Path, tables: Sequence[TableSystem], crew: Crew) -> None:
+        super().__init__(test_bed, directory)
         self._settings = settings_of(test_bed.spec)
-        self._test_bed, self._tables, self._writing = test_bed, tables, writing
+        self._tables, self._table, self._crew = tables, tables[0], crew
         self._started: int | None = None
         self._records: list[NDArray[np.int64]] = []
         self._finding = Finding()
@@ -128,29 +128,29 @@ class WriteRunner(WindowRunner[IngestWindow]):
         return IngestWindow(self._settings.rows)
 
     def groups(self) -> Mapping[str, Group]:
-        writing = self._writing
-        clients = {CLIENTS: Group(lambda: writing.client_pids)} if isinstance(writing, GatewayPool) else {}
-        return {WRITERS: Group(lambda: writing.pids, ended=writing.ended_seconds), **clients}
+        crew = self._crew
+        clients = {CLIENTS: Group(lambda: crew.client_pids)} if isinstance(crew, GatewayPool) else {}
+        return {WRITERS: Group(lambda: crew.pids, ended=crew.ended_seconds), **clients}
 
     def has_ended(self) -> bool:
-        return self._writing.has_failed()
+        return self._crew.has_failed()
 
     def finish(self, window: IngestWindow) -> None:
-        self._test_bed.servers.check()
+        self.test_bed.servers.check()
         if self._started is None:
             raise SystemFailure("the window was abandoned: a writer's process ended")
-        self._records = self._writing.records()
+        self._records = self._crew.records()
         window.take(self._records, self._started)
-        window.said = self._writing.said
+        window.said = self._crew.said
         if window.rows == 0:
             raise SystemFailure(f"not one commit was acknowledged; the first errors: {'; '.join(window.said)}")
 
     def check(self, window: IngestWindow, last: bool, show: ProgressCallback) -> CheckResult:
         del last  # the last run needs no extra work
         show("oracle")
-        reader = self._tables[0].reader
+        reader = self._table.reader
         footprint = together([table.footprint() for table in self._tables])
-        if Capability.READ_BACK not in self._tables[0].capabilities:
+        if Capability.READ_BACK not in self._table.capabilities:
             return CheckResult(Oracle.not_applicable(window.rows, reader), footprint)
         began = time.perf_counter()
         known = {number: states(records) for number, records in enumerate(self._records, 1)}
@@ -176,37 +176,36 @@ class WriteRunner(WindowRunner[IngestWindow]):
             whole.add(look(ids, {OF_TABLE: first, **own}, self._settings.rows))
         return whole
 
+    @property
+    def acked(self) -> int:
+        """Number of acknowledged batches, uncounted ones included."""
+        return sum(int((states(records) == ACKED_BATCH).sum()) for records in self._records)
+
     def describe(self, window: IngestWindow) -> RunMetadata:
         refused = [table.refused() for table in self._tables]
-        acked = sum(int((states(records) == ACKED_BATCH).sum()) for records in self._records)
         commits = CommitRecord(
-            commits=acked,
+            commits=self.acked,
             refused=None if None in refused else sum(count for count in refused if count is not None),
             referenced_files=self._referenced,
             first_errors=window.said,
         )
         exact = self._finding.is_exact
         return RunMetadata(
-            system=system_part(self._test_bed.variant, self._tables[0], self._test_bed.workload.trips_schema),
+            system=system_part(self.test_bed.variant, self._table, self.test_bed.workload.trips_schema),
             versions=versions(),
             marks=() if exact else (f"the table does not hold what was acknowledged: {self._finding.words}",),
             found={**written(CheckRecord(self._finding.record())), **written(commits)},
         )
 
 
-class IngestRunner(WriteRunner):
+class IngestRunner[Crew: WorkerPool | GatewayPool](WriteRunner[Crew]):
     """Window of undisturbed writers; made by `open_window`."""
 
     def __init__(
-        self,
-        test_bed: TestBed,
-        directory: Path,
-        tables: Sequence[TableSystem],
-        crew: WorkerPool | GatewayPool,
-        warms: bool,
+        self, test_bed: TestBed, directory: Path, tables: Sequence[TableSystem], crew: Crew, warms: bool
     ) -> None:
         super().__init__(test_bed, directory, tables, crew)
-        self._crew, self._warms = crew, warms
+        self._warms = warms
 
     def segments(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
         """Yield once. Before a hot window, have all writers write their warm-up batches together."""
@@ -260,7 +259,9 @@ def worker_config(
 
 
 @contextmanager
-def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[IngestRunner]:
+def open_window(
+    test_bed: TestBed, name: str, seconds: float, show: ProgressCallback
+) -> Iterator[IngestRunner[WorkerPool]]:
     """Yield a runner: tables in the folder `name`, each with a first commit, and the writers' processes, waiting."""
     settings = WritersSettings.of(test_bed.spec)
     with ExitStack() as stack:
