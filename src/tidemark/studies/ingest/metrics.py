@@ -205,7 +205,7 @@ def _of_the_table(run: Run, by: str) -> BootstrapEstimate:
 
 
 def _cpu(run: Run, of_writers: bool) -> BootstrapEstimate:
-    """Return CPU milliseconds of writers, or of servers, per 1,000 acknowledged rows, over full seconds of the window."""
+    """Return CPU milliseconds of writers or servers per 1,000 acknowledged rows, over the full seconds of a window."""
     _sound(run)
     seconds = run.seconds()
     spent = [

@@ -71,20 +71,17 @@ class FaultSettings(IngestSettings):
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
         kills, given = section.sizes["kills"], section.given
-        for entry in section.with_their_retries if kills else ():
-            yield (
-                entry,
-                cls(
-                    part=FAULTS,
-                    rows=given["rows"],
-                    uncounted=0,
-                    writers=FAULT_WRITERS,
-                    tries=given["tries"],
-                    kills=kills,
-                    retry=given["retry"],
-                    watch_seconds=float(section.sizes["watch_seconds"]),
-                ),
-            )
+        settings = cls(
+            part=FAULTS,
+            rows=given["rows"],
+            uncounted=0,
+            writers=FAULT_WRITERS,
+            tries=given["tries"],
+            kills=kills,
+            retry=given["retry"],
+            watch_seconds=float(section.sizes["watch_seconds"]),
+        )
+        yield from ((entry, settings) for entry in section.with_their_retries if kills)
 
     def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
         """Return one series, long enough for its kills."""
@@ -128,20 +125,9 @@ class FrontSettings(IngestSettings):
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
         """Yield the systems of the part `group`."""
-        kills = section.sizes["kills"]
-        for entry in section.systems_of(GROUP) if kills else ():
-            yield (
-                entry,
-                cls(
-                    part=FRONT,
-                    rows=ROWS,
-                    uncounted=0,
-                    clients=CLIENTS,
-                    kills=kills,
-                    tries=section.given[GROUP]["tries"],
-                    **section.buffer,
-                ),
-            )
+        kills, tries = section.sizes["kills"], section.given[GROUP]["tries"]
+        settings = cls(part=FRONT, rows=ROWS, uncounted=0, clients=CLIENTS, kills=kills, tries=tries, **section.buffer)
+        yield from ((entry, settings) for entry in section.systems_of(GROUP) if kills)
 
     def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
         """Return one series, long enough for its kills."""

@@ -20,6 +20,7 @@ from tidemark.studies.ingest.metrics import (
     COMMITS,
     CORRECTED_P99,
     ERRORS,
+    OF_SCHEDULES,
     OFFERED,
     P50,
     P99,
@@ -27,16 +28,8 @@ from tidemark.studies.ingest.metrics import (
     REQUESTS,
     REQUESTS_A_COMMIT,
     REQUESTS_A_FILE,
-    RESPONSE_MAX,
-    RESPONSE_P50,
-    RESPONSE_P90,
     RESPONSE_P99,
-    RESPONSE_P999,
-    RESPONSE_P9999,
     ROWS,
-    SERVICE_P99,
-    UTILISATION,
-    WAIT_P99,
     is_overloaded,
 )
 from tidemark.studies.ingest.parts import of_part
@@ -181,13 +174,6 @@ def _count(estimates: list[Estimate], *, above: bool) -> int:
     return sum(each.is_above(1) if above else each.is_below(1) for each in estimates)
 
 
-RATES = (CAPACITY, OFFERED, UTILISATION)
-TIMES = (
-    RESPONSE_P50, RESPONSE_P90, RESPONSE_P99, RESPONSE_P999, RESPONSE_P9999, RESPONSE_MAX, SERVICE_P99, WAIT_P99,
-    CLOSED_P99, CORRECTED_P99,
-)  # fmt: skip
-
-
 def _tail(builder: TableBuilder) -> Table:
     measures, chosen = builder.measures, scheduled_series(builder.run_set)
 
@@ -201,7 +187,7 @@ def _tail(builder: TableBuilder) -> Table:
         computed("percent", "Share of the closed loop's rate", lambda series: TailSettings.of(series).percent, "%"),
         VERDICT,
         computed("overloaded", "Overloaded", overload),
-        *(hot_column(builder, quantity) for quantity in (*RATES, *TIMES)),
+        *(hot_column(builder, quantity) for quantity in OF_SCHEDULES),
         computed("open_over_closed", "Response p99 over the closed loop's", ratio, "x", interval=True),
         computed("late", "Due in the window, not begun at its end", late),
         *bound_columns("Of the null system's closed loop", partial(offered_share, measures, chosen)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 
 from tidemark.machine.processes import cpu_seconds
 from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
-from tidemark.paths import private_directory
 from tidemark.runs.coding.serde import written
 from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.load.crew import DRAIN_S, LATE_REQUEST, GatewayPool
@@ -128,10 +126,8 @@ def commits_of(records: Sequence[NDArray[np.int64]], killed_ns: Sequence[int]) -
 def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[GatewayCrashRunner]:
     """Yield a runner: a table in the folder `name` with a first commit, a front before it, and waiting clients."""
     settings = FrontSettings.of(test_bed.spec)
-    directory = private_directory(test_bed.work / name)
     with ExitStack() as stack:
-        if not test_bed.spec.keep_tables:
-            stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        directory = stack.enter_context(test_bed.folder(name))
         show("making the table")
         table = fresh_table(test_bed, directory / "table-1", stack, ROWS_A_FLUSH)
         show("starting the front and its clients")

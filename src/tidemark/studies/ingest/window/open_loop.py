@@ -60,8 +60,6 @@ class Closed:
 
 def closed(records: Sequence[NDArray[np.int64]], since_ns: int) -> Closed:
     """Return the requests that began at `since_ns` or later; raise SystemFailure if too few were acknowledged."""
-    import numpy as np
-
     starts, ends, cycles, last = [], [], [], since_ns
     for noted in records:
         own = by_field(noted[noted[:, 0] >= since_ns])

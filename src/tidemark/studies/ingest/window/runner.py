@@ -37,9 +37,6 @@ from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from tidemark.studies.ingest.parts import MaintenanceSettings
     from tidemark.studies.ingest.settings import TailSettings
 
@@ -163,8 +160,6 @@ class WriteRunner[Crew: Writing](WindowRunner[IngestWindow]):
 
     def _look(self, known: dict[int, NDArray[np.int64]]) -> Finding:
         """Check each table separately, with the writers that it had: all of them, or one."""
-        import numpy as np
-
         whole, first = Finding(), np.array([ACKED_BATCH])
         for number, table in enumerate(self._tables, 1):
             own = known if len(self._tables) == 1 else {number: known[number]}
