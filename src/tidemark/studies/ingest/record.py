@@ -215,7 +215,7 @@ class PowerCutRecord:
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceCall:
-    """One call of maintenance, as `maintenance.compactor.Call`; moments are seconds of the window."""
+    """One call of maintenance, as `load.compactor.Call`; moments are seconds of the window."""
 
     moment_s: float
     seconds: float

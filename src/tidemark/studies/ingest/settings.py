@@ -1,4 +1,4 @@
-"""The section `ingest` of the configuration, and the settings of series; larger parts have theirs in their folders."""
+"""The section `ingest` of the configuration, and the settings of series; those of disturbed parts are in parts.py."""
 
 from __future__ import annotations
 
