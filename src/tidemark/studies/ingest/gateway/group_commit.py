@@ -46,25 +46,17 @@ class GroupCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class FileBundling:
+class FileBundling(GroupCommit):
     """Policy like `GroupCommit`, but each flush writes a data file; files that arrive in a window share one commit."""
 
-    max_rows: int = 8_000
-    max_bytes: int = 16 << 20
-    max_age_ms: float = 50.0
     window_ms: float = 5.0  # starts with the first file
     max_files: int = 128
 
     name = BUNDLED
 
 
-type Policy = PerRequest | GroupCommit | FileBundling
-POLICIES: dict[str, type[PerRequest | GroupCommit | FileBundling]] = {
-    DIRECT: PerRequest,
-    STAGED: GroupCommit,
-    BUNDLED: FileBundling,
-}
-
+type Policy = PerRequest | GroupCommit
+POLICIES: dict[str, type[PerRequest | GroupCommit]] = {DIRECT: PerRequest, STAGED: GroupCommit, BUNDLED: FileBundling}
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.001, 0.2  # backoff: initial value, doubled per try, and its maximum; plus jitter
 LONGEST_WORDS = 400
@@ -250,7 +242,7 @@ class PerRequestCommitter(Committer):
 class GroupCommitter(Committer):
     """Committer with a buffer; when a flush is due, the next free `TableWorker` commits the complete buffer."""
 
-    def __init__(self, hands: Sequence[TableWorker], policy: GroupCommit | FileBundling) -> None:
+    def __init__(self, hands: Sequence[TableWorker], policy: GroupCommit) -> None:
         super().__init__()
         self._policy = policy
         self._buffer: list[Request] = []
@@ -343,7 +335,7 @@ def committer(policy: Policy, hands: Sequence[TableWorker]) -> Committer:
     match policy:
         case PerRequest():
             return PerRequestCommitter(hands)
-        case GroupCommit():
-            return GroupCommitter(hands, policy)
         case FileBundling():
             return BundlingCommitter(hands[:-1], hands[-1], policy)
+        case GroupCommit():
+            return GroupCommitter(hands, policy)

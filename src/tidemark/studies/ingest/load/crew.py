@@ -34,7 +34,8 @@ from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
     from tidemark.measure.workload import TestBed
-    from tidemark.studies.ingest.parts import CutSettings, FaultSettings
+    from tidemark.studies.ingest.parts import CutSettings, FaultSettings, MaintenanceSettings
+    from tidemark.studies.ingest.settings import TailSettings, WritersSettings
 
 # The programs, by their modules.
 WRITER, RECONNECTING_WRITER = "tidemark.studies.ingest.load.writer", "tidemark.studies.ingest.load.reconnecting_writer"
@@ -375,6 +376,34 @@ class ReconnectingWriters(Workers):
         return moment
 
 
+def worker_config[Config: WorkerConfig](
+    kind: Callable[..., Config],
+    test_bed: TestBed,
+    table: TableSystem,
+    settings: WritersSettings | TailSettings | MaintenanceSettings | FaultSettings | CutSettings,
+    number: int,
+    folder: Path,
+    most: int,
+    **own: object,
+) -> Config:
+    """Return the order, of the class `kind` with the fields `own`, for writer `number` (from 1) of `table`.
+
+    Its records in `folder` have room for `most` attempts.
+    """
+    return kind(
+        client_factory=table.client_factory(),
+        number=number,
+        trips=test_bed.workload.trips,
+        rows=settings.rows,
+        tries=settings.tries,
+        uncounted=settings.uncounted,
+        seed=test_bed.spec.seed,
+        records=folder / f".records-{number}",
+        most=most,
+        **own,
+    )
+
+
 def surviving(
     test_bed: TestBed,
     table: TableSystem,
@@ -390,20 +419,11 @@ def surviving(
     """
     show_factory(table, folder)
 
+    most, place = math.ceil(seconds * MOST_A_SECOND), folder / FACTORY
+
     def order(number: int) -> ReconnectingWriterConfig:
-        return ReconnectingWriterConfig(
-            client_factory=table.client_factory(),
-            number=number,
-            trips=test_bed.workload.trips,
-            rows=settings.rows,
-            tries=settings.tries,
-            uncounted=0,
-            seed=test_bed.spec.seed,
-            records=folder / f".records-{number}",
-            most=math.ceil(seconds * MOST_A_SECOND),
-            place=folder / FACTORY,
-            retry=retry,
-        )
+        kind = ReconnectingWriterConfig
+        return worker_config(kind, test_bed, table, settings, number, folder, most, place=place, retry=retry)
 
     return stack.enter_context(ReconnectingWriters(order, settings.writers, folder))
 

@@ -18,12 +18,12 @@ from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata
 from tidemark.runs.coding.serde import written
 from tidemark.runs.manifest import Footprint
 from tidemark.studies.ingest.load.compactor import Call, Upkeep
-from tidemark.studies.ingest.load.crew import DRAIN_S, Program, WorkerPool
+from tidemark.studies.ingest.load.crew import DRAIN_S, Program, WorkerPool, worker_config
 from tidemark.studies.ingest.load.row_counter import NOT_COUNTED, Polls
 from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.parts import BESIDE, KEEPER, READER, MaintenanceSettings
 from tidemark.studies.ingest.record import Counts, Maintenance, MaintenanceCall, MaintenanceRecord, SizeAt, in_seconds
-from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, IngestWindow, fresh_table, worker_config
+from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, IngestWindow, fresh_table
 from tidemark.systems.tables import TableSystem
 from tidemark.systems.writers import ClientFactory
 
@@ -197,7 +197,7 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
         show("starting the writers")
         most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted * settings.tries
         orders = [
-            worker_config(test_bed, table, settings, number, directory, most)
+            worker_config(WorkerConfig, test_bed, table, settings, number, directory, most)
             for number in range(1, 1 + settings.writers)
         ]
         upkeep = Upkeep(table.client_factory(), settings.every_seconds) if settings.every_seconds else None

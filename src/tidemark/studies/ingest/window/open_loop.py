@@ -18,9 +18,10 @@ import numpy as np
 from tidemark.errors import SystemFailure
 from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
 from tidemark.runs.coding.serde import written
-from tidemark.studies.ingest.load.crew import DRAIN_S, GatewayPool, Program, WorkerPool
+from tidemark.studies.ingest.load.crew import DRAIN_S, GatewayPool, Program, WorkerPool, worker_config
 from tidemark.studies.ingest.load.records import ACKED, NUMBERS, by_field
 from tidemark.studies.ingest.load.schedule import Notes, read_notes
+from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.record import (
     ClosedLoop,
     ClosedLoopRecord,
@@ -32,7 +33,7 @@ from tidemark.studies.ingest.record import (
 from tidemark.studies.ingest.settings import TailSettings
 from tidemark.studies.ingest.window.group_commit import MOST_A_SECOND as MOST_OF_A_CLIENT
 from tidemark.studies.ingest.window.group_commit import ROWS_A_FLUSH, gateway_config
-from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, IngestWindow, fresh_table, worker_config
+from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, IngestWindow, fresh_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -220,4 +221,4 @@ def _crew(
         gathering = gateway_config(test_bed, table, settings, 1)
         sizes = (settings.rows, settings.clients, settings.uncounted, most)
         return GatewayPool(gathering, test_bed.workload.trips, *sizes, directory, CLIENTS)
-    return WorkerPool([worker_config(test_bed, table, settings, 1, directory, most)], directory, WRITER)
+    return WorkerPool([worker_config(WorkerConfig, test_bed, table, settings, 1, directory, most)], directory, WRITER)

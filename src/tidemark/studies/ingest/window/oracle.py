@@ -50,7 +50,7 @@ class Finding:
 
     @property
     def words(self) -> str:
-        """RunMetadata of what is wrong; "exact" if nothing is."""
+        """Description of what is wrong; "exact" if nothing is."""
         if self.unread:
             return f"cannot be read: {self.unread}"
         names = ("lost", "doubled", "risen", "phantom")

@@ -26,7 +26,7 @@ from tidemark.paths import private_directory
 from tidemark.runs.coding.serde import written
 from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
-from tidemark.studies.ingest.load.crew import GatewayPool, WorkerPool, Writing
+from tidemark.studies.ingest.load.crew import GatewayPool, WorkerPool, Writing, worker_config
 from tidemark.studies.ingest.load.records import ACKED, NOT_TOLD, OUTCOMES, by_field
 from tidemark.studies.ingest.load.writer import WorkerConfig, batches
 from tidemark.studies.ingest.parts import settings_of
@@ -37,8 +37,7 @@ from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
-    from tidemark.studies.ingest.parts import MaintenanceSettings
-    from tidemark.studies.ingest.settings import TailSettings
+    pass
 
 
 @dataclass(slots=True)
@@ -231,28 +230,6 @@ def fresh_table(test_bed: TestBed, folder: Path, stack: ExitStack, rows_per_writ
     return table
 
 
-def worker_config(
-    test_bed: TestBed,
-    table: TableSystem,
-    settings: WritersSettings | MaintenanceSettings | TailSettings,
-    number: int,
-    directory: Path,
-    most: int,
-) -> WorkerConfig:
-    """Return the order for writer `number` (from 1) of `table`; its records in `directory` have room for `most`."""
-    return WorkerConfig(
-        client_factory=table.client_factory(),
-        number=number,
-        trips=test_bed.workload.trips,
-        rows=settings.rows,
-        tries=settings.tries,
-        uncounted=settings.uncounted,
-        seed=test_bed.spec.seed,
-        records=directory / f".records-{number}",
-        most=most,
-    )
-
-
 @contextmanager
 def open_window(
     test_bed: TestBed, name: str, seconds: float, show: ProgressCallback
@@ -269,7 +246,7 @@ def open_window(
         show("starting the writers")
         most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted * settings.tries
         orders = [
-            worker_config(test_bed, tables[number % len(tables)], settings, number + 1, directory, most)
+            worker_config(WorkerConfig, test_bed, tables[number % len(tables)], settings, number + 1, directory, most)
             for number in range(settings.writers)
         ]
         crew = stack.enter_context(WorkerPool(orders, directory))
