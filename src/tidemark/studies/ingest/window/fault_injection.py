@@ -43,6 +43,9 @@ WRITER = "writer"
 FIRST_SHARE, LAST_SHARE = 0.1, 0.5  # range of a kill's moment, as shares of its part of the window
 BACK_S = 60.0  # longest wait until all write again
 LOOK_S = 0.02
+Ints = NDArray[np.int64]
+NOT_ACKED_NS = np.iinfo(np.int64).max
+TABLE = "table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +198,6 @@ class Faults:
         return max(moments.values())
 
 
-Ints = NDArray[np.int64]
-NOT_ACKED_NS = np.iinfo(np.int64).max
-
-
 @dataclass(slots=True)
 class _Writer:
     """One writer's batches by sequence number, and the findings on them so far."""
@@ -318,9 +317,6 @@ def _counts(look: Look, number: int, batches: int, rows: int) -> Ints:
     own = (look.ids & ((1 << ID_BITS) - 1))[(look.ids >> ID_BITS) == number]
     counts = np.bincount(own[own < rows * batches], minlength=rows * batches)
     return counts.reshape(batches, rows).astype(np.int64)
-
-
-TABLE = "table"
 
 
 class KilledRunner(WriteRunner[Witnesses]):

@@ -27,6 +27,8 @@ from tidemark.studies.ingest.window.runner import IngestWindow, fresh_table
 
 CLIENTS = "tidemark.studies.ingest.load.reconnecting_clients"
 PLACE = ".front"
+MOST_A_SECOND = 2_000  # requests of one client that its records have room for
+WRITERS = 1  # table clients of the front: one buffer is committed at a time
 
 
 class RestartingGateway(GatewayPool):
@@ -91,10 +93,6 @@ class RestartingGateway(GatewayPool):
         self.asking.tell("end")
         self._drain(self.asking.heard("done", time.monotonic() + DRAIN_S, LATE_REQUEST))
         return moment
-
-
-MOST_A_SECOND = 2_000  # requests of one client that its records have room for
-WRITERS = 1  # table clients of the front: one buffer is committed at a time
 
 
 class GatewayCrashRunner(KilledRunner):

@@ -29,7 +29,7 @@ from tidemark.studies.ingest.load.records import ACKED, NUMBERS, by_field
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.parts import CutSettings
 from tidemark.studies.ingest.record import Cost, PowerCut, PowerCutRecord, in_seconds
-from tidemark.studies.ingest.window.fault_injection import BACK_S, LOOK_S, Look
+from tidemark.studies.ingest.window.fault_injection import BACK_S, LOOK_S, TABLE, Look
 from tidemark.studies.ingest.window.oracle import OF_TABLE
 from tidemark.studies.ingest.window.runner import IngestWindow, WriteRunner, fresh_table, versions
 from tidemark.studies.ingest.window.unsynced_data import commits_at_risk
@@ -39,6 +39,7 @@ from tidemark.systems.tables import TableSystem
 if TYPE_CHECKING:
     from tidemark.runs.manifest import SystemPart
 
+EARLIEST = 0.5  # earliest moment of the cut, as a share of the window
 Ints = NDArray[np.int64]
 
 
@@ -107,10 +108,6 @@ def cost(
 def _ids(number: int, batches: Ints, rows: int) -> Ints:
     """Return int64[batches, rows]: the ids of a writer's batches."""
     return (number << ID_BITS) + rows * batches[:, None] + np.arange(rows, dtype=np.int64)
-
-
-EARLIEST = 0.5  # earliest moment of the cut, as a share of the window
-TABLE = "table"
 
 
 class PowerFailureRunner(WriteRunner[ReconnectingWriters]):

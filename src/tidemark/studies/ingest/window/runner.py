@@ -39,6 +39,10 @@ from tidemark.systems.tables import TableSystem
 if TYPE_CHECKING:
     pass
 
+WRITERS, CLIENTS = "writers", "clients"  # process groups: writers of the table, and clients of a front
+MOST_A_SECOND = 500_000  # attempts of one writer that its records have room for; the null system reaches 130,000
+COLD_RUN = "run-0"  # includes the first commits: no warm-up before it
+
 
 @dataclass(slots=True)
 class IngestWindow:
@@ -101,11 +105,6 @@ class IngestWindow:
         import pyarrow.parquet as pq
 
         pq.write_table(pa.table(self.columns), path)
-
-
-WRITERS, CLIENTS = "writers", "clients"  # process groups: writers of the table, and clients of a front
-MOST_A_SECOND = 500_000  # attempts of one writer that its records have room for; the null system reaches 130,000
-COLD_RUN = "run-0"  # includes the first commits: no warm-up before it
 
 
 class WriteRunner[Crew: Writing](WindowRunner[IngestWindow]):
