@@ -17,14 +17,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tidemark.studies.ingest.fault_injection.reconnecting_writer import (
+from tidemark.studies.ingest.load.crew import noted
+from tidemark.studies.ingest.load.reconnecting_writer import (
     ReconnectingWriter,
     ReconnectingWriterConfig,
     publish_factory,
 )
-from tidemark.studies.ingest.fault_injection.settings import BLIND, CHECK, NEVER
-from tidemark.studies.ingest.load.crew import noted
-from tidemark.studies.ingest.load.records import Records
+from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER, Records
 from tidemark.studies.ingest.window.oracle import OF_TABLE, look, states
 from tidemark.systems.duckdb_table import DuckDBClientFactory
 from tidemark.systems.ducklake.postgres import DuckLake, DuckLakeInlinedPostgres

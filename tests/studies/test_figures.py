@@ -21,11 +21,8 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
 from tidemark.studies.deltars import figures as deltars
 from tidemark.studies.freshness import figures as freshness
-from tidemark.studies.ingest import figures as storage
-from tidemark.studies.ingest.concurrent_writers import figures as writers
-from tidemark.studies.ingest.gateway.policies import BUNDLED, STAGED
-from tidemark.studies.ingest.group_commit import figures as group
-from tidemark.studies.ingest.open_loop import figures as tail
+from tidemark.studies.ingest import figures
+from tidemark.studies.ingest.gateway.group_commit import BUNDLED, STAGED
 from tidemark.studies.lhbench import figures as lakes
 from tidemark.studies.streams.metrics import QUANTITIES
 
@@ -72,13 +69,13 @@ def test_commits_and_refusals_by_writers(context: FigureContext, monkeypatch: py
     values = {(TITLES[0], "one-1"): 20.0, (TITLES[0], "one-4"): 50.0, (TITLES[0], "own-4"): 80.0,
               (TITLES[1], "one-1"): 3.0, (TITLES[1], "one-4"): 2.0}  # fmt: skip
     every = [[series(context, title, mode) for of_title, mode in values if of_title == title] for title in TITLES]
-    monkeypatch.setattr(writers, "_by_system", lambda _: every)
-    monkeypatch.setattr(writers, "attempt", of(values))
-    (axes,) = axes_of(partial(writers.commits, context))
+    monkeypatch.setattr(figures, "_by_system", lambda _: every)
+    monkeypatch.setattr(figures, "attempt", of(values))
+    (axes,) = axes_of(partial(figures.commits, context))
     assert [y for _, y in marks(axes, TITLES[0], context)] == [20.0, 50.0, 80.0]
     assert [y for _, y in marks(axes, TITLES[1], context)] == [3.0, 2.0]
-    monkeypatch.setattr(writers, "attempt", of({key: value / 100 for key, value in values.items()}))
-    (axes,) = axes_of(partial(writers.conflicts, context))
+    monkeypatch.setattr(figures, "attempt", of({key: value / 100 for key, value in values.items()}))
+    (axes,) = axes_of(partial(figures.conflicts, context))
     assert [y for _, y in marks(axes, TITLES[1], context)] == [3.0, 2.0]
     assert axes.get_legend() is not None
     assert [text.get_text() for text in axes.get_legend().texts] == list(TITLES)
@@ -87,10 +84,10 @@ def test_commits_and_refusals_by_writers(context: FigureContext, monkeypatch: py
 def test_responses_by_rate(context: FigureContext, monkeypatch: pytest.MonkeyPatch) -> None:
     values = {(TITLES[0], "tail-one-50"): 8.0, (TITLES[0], "tail-one-90"): 30.0, (TITLES[1], "tail-staged-50"): 5.0}
     every = [[series(context, title, mode) for of_title, mode in values if of_title == title] for title in TITLES]
-    monkeypatch.setattr(tail, "_lines", lambda _: every)
-    monkeypatch.setattr(tail, "attempt", of(values))
-    monkeypatch.setattr(tail, "overloaded", lambda each: each.mode == "tail-one-90")
-    (axes,) = axes_of(partial(tail.rates, context))
+    monkeypatch.setattr(figures, "_by_rate", lambda _: every)
+    monkeypatch.setattr(figures, "attempt", of(values))
+    monkeypatch.setattr(figures, "overloaded", lambda each: each.mode == "tail-one-90")
+    (axes,) = axes_of(partial(figures.rates, context))
     assert marks(axes, TITLES[0], context) == [(49.75, 8.0), (89.75, 30.0), (89.75, 30.0)]  # overload: marked twice
     assert marks(axes, TITLES[1], context) == [(50.25, 5.0)]
     assert [text.get_text().split(",")[0] for text in axes.get_legend().texts] == list(TITLES)
@@ -102,13 +99,13 @@ def test_grouped_requests(context: FigureContext, monkeypatch: pytest.MonkeyPatc
         found = series(context, TITLES[0], f"{policy}-500x16")
         return [(found, Estimate(factor, 0.8 * factor, 1.5 * factor, 3, "x"), Estimate(1 / factor, None, None, 3, "x"))]
 
-    monkeypatch.setattr(group, "gains", gains)
-    rates, tails = axes_of(partial(group.group, context))
-    assert marks(rates, TITLES[0], context) == [(2.0, group.APART), (4.0, -group.APART)]
-    assert marks(tails, TITLES[0], context) == [(0.25, -group.APART), (0.5, group.APART)]
+    monkeypatch.setattr(figures, "gains", gains)
+    rates, tails = axes_of(partial(figures.group, context))
+    assert marks(rates, TITLES[0], context) == [(2.0, figures.GROUP_APART), (4.0, -figures.GROUP_APART)]
+    assert marks(tails, TITLES[0], context) == [(0.25, -figures.GROUP_APART), (0.5, figures.GROUP_APART)]
     printed = [x for each in rates.collections if isinstance(each, PathCollection) for x, _ in each.get_offsets()]
     assert sorted(printed) == sorted(
-        ratio for policy in (STAGED, BUNDLED) for ratio in group._printed(policy, 500, 16)[0]
+        ratio for policy in (STAGED, BUNDLED) for ratio in figures._printed(policy, 500, 16)[0]
     )
 
 
@@ -118,11 +115,11 @@ def test_commits_by_distance(context: FigureContext, monkeypatch: pytest.MonkeyP
 
     points = {title: [(0, median(10.0 * n)), (20, median(10.0 * n + 60))] for n, title in enumerate(TITLES, 1)}
     every = {title: [series(context, title, "")] for title in TITLES}
-    monkeypatch.setattr(storage, "far", lambda _: every)
-    monkeypatch.setattr(storage, "medians", lambda _, each: points[each[0].title])
+    monkeypatch.setattr(figures, "far", lambda _: every)
+    monkeypatch.setattr(figures, "medians", lambda _, each: points[each[0].title])
     monkeypatch.setattr("tidemark.results.figures.plots.slope_of", lambda _: Estimate(3.0, None, None, 3, ""))
     monkeypatch.setattr("tidemark.results.figures.plots.intercept_of", lambda *_: 10.0)
-    (axes,) = axes_of(partial(storage.distance, context))
+    (axes,) = axes_of(partial(figures.distance, context))
     assert marks(axes, TITLES[0], context) == [(0.0, 10.0), (20.0, 70.0)]
     assert marks(axes, TITLES[1], context) == [(0.0, 20.0), (20.0, 80.0)]
     assert [text.get_text() for text in axes.get_legend().texts] == [f"{title}: 3.0" for title in TITLES]

@@ -10,7 +10,7 @@ from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import known
 from tidemark.planner.cost_model import Cell
 from tidemark.studies.ingest.metrics import COMMITS
-from tidemark.studies.ingest.object_store.results import costs
+from tidemark.studies.ingest.tables.storage import costs
 
 
 def series(mode: str, writers: int, *, exact: bool = True, harness: bool = False, **options: Any) -> SimpleNamespace:

@@ -22,12 +22,12 @@ from tidemark.pipeline.plan import make_plan
 from tidemark.runs.coding.json_reader import Fields
 from tidemark.runs.coding.serde import read
 from tidemark.runs.runset import RunSet
+from tidemark.studies.ingest.load.records import ACKED, CONFLICT, NUMBERS, SENT
 from tidemark.studies.ingest.load.writer import ID_BITS
-from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS, SENT
-from tidemark.studies.ingest.power_failure import results
-from tidemark.studies.ingest.power_failure.loss_accounting import Remains, cost
-from tidemark.studies.ingest.power_failure.results import Cuts, costly, cut_sentence
-from tidemark.studies.ingest.power_failure.settings import CutSettings
+from tidemark.studies.ingest.parts import CutSettings
+from tidemark.studies.ingest.tables import faults as results
+from tidemark.studies.ingest.tables.faults import Cuts, costly_cuts, cut_sentence
+from tidemark.studies.ingest.window.power_failure import Remains, cost
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
 ROWS, SYNCED, CUT_NS = 2, 1, 5_000_000_000
@@ -141,7 +141,7 @@ def test_sentence_names_the_losses_of_each_system(monkeypatch: pytest.MonkeyPatc
     assert "Delta loses 4 of 12 acknowledged rows in 1 of 2." in said
     assert "there once in DuckLake (durability: full) (0.78)" in said
     assert Cuts.of(found[0]).level == MissingCell("not measurable here: no such kernel")
-    assert costly(found[0]).estimate("").value == 1 and costly(found[1]).estimate("").value == 0
+    assert costly_cuts(found[0]).estimate("").value == 1 and costly_cuts(found[1]).estimate("").value == 0
     monkeypatch.setattr(results, "series_with_cuts", lambda _run_set: [series("DuckLake", "default")])
     with pytest.raises(NotAvailable, match="only root"):
         cut_sentence(cast(RunSet, None))

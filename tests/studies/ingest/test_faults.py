@@ -14,19 +14,17 @@ import pyarrow as pa
 import pytest
 
 from tidemark.errors import ServiceError
-from tidemark.studies.ingest.fault_injection import faults as faults_module
-from tidemark.studies.ingest.fault_injection.faults import WRITER, Faults, Kill, Look
-from tidemark.studies.ingest.fault_injection.loss_accounting import account
-from tidemark.studies.ingest.fault_injection.reconnecting_writer import (
+from tidemark.studies.ingest.load.crew import ReconnectingWriters
+from tidemark.studies.ingest.load.reconnecting_writer import (
     ReconnectingWriter,
     ReconnectingWriterConfig,
     publish_factory,
 )
-from tidemark.studies.ingest.fault_injection.reconnecting_writers import ReconnectingWriters
-from tidemark.studies.ingest.load.records import WIDTH, Records
+from tidemark.studies.ingest.load.records import ACKED, CONFLICT, NUMBERS, SENT, UNKNOWN, WIDTH, Records
 from tidemark.studies.ingest.load.writer import ID_BITS
-from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS, SENT, UNKNOWN
 from tidemark.studies.ingest.record import Loss, Undisturbed
+from tidemark.studies.ingest.window import fault_injection as faults_module
+from tidemark.studies.ingest.window.fault_injection import WRITER, Faults, Kill, Look, account
 from tidemark.studies.ingest.window.oracle import look, states
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.null import NullClientFactory

@@ -10,14 +10,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tidemark.studies.ingest.fault_injection.faults import Faults, Look
-from tidemark.studies.ingest.fault_injection.loss_accounting import account
-from tidemark.studies.ingest.gateway.policies import GroupCommit
+from tidemark.studies.ingest.gateway.group_commit import GroupCommit
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
-from tidemark.studies.ingest.gateway_crash.crew import RestartingGateway
-from tidemark.studies.ingest.gateway_crash.runner import commits_of
-from tidemark.studies.ingest.outcomes import ACKED, NUMBERS, UNKNOWN
+from tidemark.studies.ingest.load.records import ACKED, NUMBERS, UNKNOWN
+from tidemark.studies.ingest.window.fault_injection import Faults, Look, account
+from tidemark.studies.ingest.window.gateway_crash import RestartingGateway, commits_of
 from tidemark.studies.ingest.window.oracle import look, states
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.writers import ClientFactory

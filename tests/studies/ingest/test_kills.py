@@ -11,15 +11,15 @@ from tidemark.analysis.metrics import NotAvailable
 from tidemark.runs.coding.json_reader import Fields
 from tidemark.runs.coding.serde import read
 from tidemark.runs.runset import RunSet
-from tidemark.studies.ingest.fault_injection import results as kills_module
-from tidemark.studies.ingest.fault_injection.results import (
+from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
+from tidemark.studies.ingest.tables import faults as kills_module
+from tidemark.studies.ingest.tables.faults import (
     costly,
     kept_sentence,
     killed_of,
     retry_of,
     twice,
 )
-from tidemark.studies.ingest.fault_injection.settings import BLIND, CHECK, NEVER
 
 
 def kill(title: str, moment_s: float, **changed: Any) -> dict[str, Any]:

@@ -23,11 +23,14 @@ from tidemark.runs.coding.json_reader import Fields
 from tidemark.runs.coding.serde import read as decoded
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.ingest.load.compactor import DONE, Upkeep, rounds
+from tidemark.studies.ingest.load.records import ACKED, CONFLICT
+from tidemark.studies.ingest.load.row_counter import NOT_COUNTED, watch
 from tidemark.studies.ingest.load.writer import WorkerConfig
-from tidemark.studies.ingest.maintenance import results
-from tidemark.studies.ingest.maintenance.compactor import DONE, Upkeep, rounds
-from tidemark.studies.ingest.maintenance.crew import MaintainedPool
-from tidemark.studies.ingest.maintenance.results import (
+from tidemark.studies.ingest.parts import MAINTENANCE, MaintenanceSettings, part_name, settings_of
+from tidemark.studies.ingest.study import Ingest
+from tidemark.studies.ingest.tables import maintenance as results
+from tidemark.studies.ingest.tables.maintenance import (
     Kept,
     commit_ms,
     failed_calls,
@@ -37,13 +40,8 @@ from tidemark.studies.ingest.maintenance.results import (
     slowed,
     wrong,
 )
-from tidemark.studies.ingest.maintenance.row_counter import NOT_COUNTED, watch
-from tidemark.studies.ingest.maintenance.runner import Growth, record
-from tidemark.studies.ingest.maintenance.settings import MAINTENANCE, MaintenanceSettings
-from tidemark.studies.ingest.outcomes import ACKED, CONFLICT
-from tidemark.studies.ingest.parts import part_name, settings_of
+from tidemark.studies.ingest.window.maintenance import Growth, MaintainedPool, record
 from tidemark.studies.ingest.window.oracle import Finding, look, states
-from tidemark.studies.ingest.workload import Ingest
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.registry import variant_of

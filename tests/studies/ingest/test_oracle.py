@@ -7,9 +7,18 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from tidemark.studies.ingest.load.records import FIELDS, NOT_TOLD
+from tidemark.studies.ingest.load.records import (
+    ACKED,
+    CONFLICT,
+    FAILED,
+    FIELDS,
+    GIVEN_UP,
+    NOT_TOLD,
+    NUMBERS,
+    SENT,
+    UNKNOWN,
+)
 from tidemark.studies.ingest.load.writer import ID_BITS
-from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, NUMBERS, SENT, UNKNOWN
 from tidemark.studies.ingest.window.oracle import Finding, look, states
 
 ROWS = 10

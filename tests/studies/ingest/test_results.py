@@ -27,16 +27,13 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest import metrics, published
 from tidemark.studies.ingest.claims import IngestClaimData
-from tidemark.studies.ingest.fault_injection.settings import FAULTS, KILL_SECONDS
-from tidemark.studies.ingest.gateway.policies import POLICIES, FileBundling, GroupCommit
-from tidemark.studies.ingest.gateway_crash.settings import FRONT
-from tidemark.studies.ingest.load.records import NOT_TOLD
-from tidemark.studies.ingest.object_store.results import round_trips
-from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
-from tidemark.studies.ingest.parts import part_name, settings_of
+from tidemark.studies.ingest.gateway.group_commit import POLICIES, FileBundling, GroupCommit
+from tidemark.studies.ingest.load.records import ACKED, CONFLICT, FAILED, GIVEN_UP, NOT_TOLD, UNKNOWN
+from tidemark.studies.ingest.parts import FAULTS, FRONT, KILL_SECONDS, part_name, settings_of
 from tidemark.studies.ingest.results import RESULTS
 from tidemark.studies.ingest.settings import GROUP, PRUNING, STORAGE, WRITERS, GroupSettings
-from tidemark.studies.ingest.workload import Ingest
+from tidemark.studies.ingest.study import Ingest
+from tidemark.studies.ingest.tables.storage import round_trips
 from tidemark.systems.pruning_dataset import PREDICATES, rows_of
 from tidemark.systems.registry import variant_of
 

@@ -22,19 +22,19 @@ from tidemark.runs.coding.json_reader import Fields
 from tidemark.runs.coding.serde import read as decoded
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
-from tidemark.studies.ingest.gateway.policies import STAGED, GroupCommit
+from tidemark.studies.ingest import metrics
+from tidemark.studies.ingest.gateway.group_commit import STAGED, GroupCommit
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.load.crew import GatewayPool, WorkerPool
-from tidemark.studies.ingest.load.records import WIDTH, Records
+from tidemark.studies.ingest.load.records import ACKED, CONFLICT, NUMBERS, WIDTH, Records
+from tidemark.studies.ingest.load.schedule import CONSTANT, POISSON, Due, Notes, intended, read_notes, work_off
+from tidemark.studies.ingest.load.scheduled_writer import Scheduled
 from tidemark.studies.ingest.load.writer import WorkerConfig
-from tidemark.studies.ingest.open_loop import metrics, results
-from tidemark.studies.ingest.open_loop.runner import CLIENTS, WRITER, Pace, TailWindow, closed
-from tidemark.studies.ingest.open_loop.schedule import CONSTANT, POISSON, Due, Notes, intended, read_notes, work_off
-from tidemark.studies.ingest.open_loop.writer import Scheduled
-from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS
 from tidemark.studies.ingest.parts import part_name, settings_of
 from tidemark.studies.ingest.settings import ONE, TAIL, TailSettings
+from tidemark.studies.ingest.tables import requests as results
+from tidemark.studies.ingest.window.open_loop import CLIENTS, WRITER, Pace, TailWindow, closed
 from tidemark.studies.ingest.window.oracle import look, states
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs

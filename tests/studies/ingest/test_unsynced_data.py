@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tidemark.machine import cachestat
-from tidemark.studies.ingest.fault_injection.unsynced_data import ALL, COMMITS, NOTHING, RECORD, durability_class, look
 from tidemark.studies.ingest.load.writer import batches
 from tidemark.studies.ingest.record import AtRisk
+from tidemark.studies.ingest.window.unsynced_data import ALL, COMMITS, NOTHING, RECORD, durability_class, look
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.null import NullClientFactory

@@ -15,11 +15,21 @@ import pytest
 
 from tidemark.errors import SystemFailure
 from tidemark.studies.ingest.load.crew import WorkerPool, Writer
-from tidemark.studies.ingest.load.records import FIELDS, WIDTH, Records
+from tidemark.studies.ingest.load.records import (
+    ACKED,
+    CONFLICT,
+    FAILED,
+    FIELDS,
+    GIVEN_UP,
+    NUMBERS,
+    SENT,
+    UNKNOWN,
+    WIDTH,
+    Records,
+)
 from tidemark.studies.ingest.load.writer import ID_BITS, WorkerConfig, WriterLoop, batches
-from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, NUMBERS, SENT, UNKNOWN
 from tidemark.studies.ingest.window.oracle import look, states
-from tidemark.studies.ingest.window.samples import IngestWindow
+from tidemark.studies.ingest.window.runner import IngestWindow
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.null import NullClientFactory

@@ -13,11 +13,13 @@ from tidemark.analysis.statistics import BootstrapEstimate, generator, share
 from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
 from tidemark.studies.ingest import published
-from tidemark.studies.ingest.fault_injection.results import costly, retry_of, series_with_kills, twice
-from tidemark.studies.ingest.fault_injection.settings import BLIND, FAULTS
-from tidemark.studies.ingest.maintenance.results import kept_of, pairs, round_s
-from tidemark.studies.ingest.open_loop.metrics import CLOSED_P99, RESPONSE_P99
-from tidemark.studies.ingest.published import BUNDLED, DIRECT, STAGED, Printed
+from tidemark.studies.ingest.gateway.group_commit import BUNDLED, DIRECT, STAGED
+from tidemark.studies.ingest.load.records import BLIND
+from tidemark.studies.ingest.metrics import CLOSED_P99, RESPONSE_P99
+from tidemark.studies.ingest.parts import FAULTS
+from tidemark.studies.ingest.published import Printed
+from tidemark.studies.ingest.tables.faults import costly, retry_of, series_with_kills, twice
+from tidemark.studies.ingest.tables.maintenance import kept_of, pairs, round_s
 
 
 class IngestClaimData(ClaimData):

@@ -1,6 +1,9 @@
-"""MetricSet of the study: commits and rows per second, commit latency, refusals, fairness, files.
+"""MetricSet of the study: commits and rows per second, latencies, refusals, fairness, files, requests by a schedule.
 
 A run whose table does not hold what was acknowledged has counts of what is wrong; its speeds raise NotAvailable.
+
+In an overloaded window of the part `tail`, requests that never began are not among the times, and those that did began
+before them: the values are lower bounds, and tables mark them as such.
 """
 
 from __future__ import annotations
@@ -13,15 +16,20 @@ from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import BlockSample, block_length, draw_cells
 from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable
-from tidemark.analysis.statistics import BootstrapEstimate, generator, known, quantile, ratio_of_sums, share
+from tidemark.analysis.statistics import BootstrapEstimate, counted, generator, known, quantile, ratio_of_sums, share
 from tidemark.runs.run import Run
-from tidemark.studies.ingest.fault_injection.settings import FAULTS
-from tidemark.studies.ingest.gateway_crash.settings import FRONT
-from tidemark.studies.ingest.load.records import NOT_TOLD
-from tidemark.studies.ingest.outcomes import ACKED, FAILED, GIVEN_UP, REFUSED, UNKNOWN
-from tidemark.studies.ingest.power_failure.settings import CUT
-from tidemark.studies.ingest.record import CommitRecord, RequestRecord
-from tidemark.studies.ingest.settings import GROUP, TAIL
+from tidemark.studies.ingest.load.records import ACKED, FAILED, GIVEN_UP, NOT_TOLD, REFUSED, UNKNOWN
+from tidemark.studies.ingest.parts import CUT, FAULTS, FRONT
+from tidemark.studies.ingest.record import (
+    ClosedLoop,
+    ClosedLoopRecord,
+    CommitRecord,
+    RequestRecord,
+    Schedule,
+    ScheduleRecord,
+)
+from tidemark.studies.ingest.settings import GROUP, PRUNING, TAIL
+from tidemark.systems.pruning_dataset import PREDICATES
 
 SERVERLESS = ("harness", "writers", "clients")  # process groups that are not servers
 NOT_COMPARABLE = "not comparable: the table does not hold what was acknowledged"
@@ -196,11 +204,15 @@ def _of_the_table(run: Run, by: str) -> BootstrapEstimate:
     return known(requests / count)
 
 
-def _cpu(run: Run, groups: Callable[[str], bool]) -> BootstrapEstimate:
-    """Return CPU milliseconds per 1,000 acknowledged rows, over the full seconds of the window."""
+def _cpu(run: Run, of_writers: bool) -> BootstrapEstimate:
+    """Return CPU milliseconds of writers or servers per 1,000 acknowledged rows, over the full seconds of a window."""
     _sound(run)
     seconds = run.seconds()
-    spent = [float(np.nansum(percent * seconds.length)) / 100 for name, percent in seconds.groups if groups(name)]
+    spent = [
+        float(np.nansum(percent * seconds.length)) / 100
+        for name, percent in seconds.groups
+        if (name == "writers" if of_writers else name not in SERVERLESS)
+    ]
     inside = run.column("rows")[acked_inside(run)].sum()
     if not spent:
         raise NotAvailable("there is no such process")
@@ -208,14 +220,6 @@ def _cpu(run: Run, groups: Callable[[str], bool]) -> BootstrapEstimate:
         raise NotAvailable("none was seen in a whole second")
     whole = float(seconds.length.sum()) * 1e9 / run.manifest.elapsed_ns
     return known(1e6 * sum(spent) / (float(inside) * whole))
-
-
-def is_server(group: str) -> bool:
-    return group not in SERVERLESS
-
-
-def is_writers(group: str) -> bool:
-    return group == "writers"
 
 
 COMMITS = Metric("commits", "commits/s", "Commits", _commits, HIGHER, "commits", "Commits", ("more", "fewer"))
@@ -233,16 +237,9 @@ ERRORS = Metric(
     "errors", "", "Share of batches that ended in an error", partial(_ended, ends=(GIVEN_UP, FAILED, UNKNOWN)),
     LOWER, signed=True,
 )  # fmt: skip
-LOST = Metric(
-    "lost", "", "Share of acknowledged rows that are not there", partial(_wrong_rows, name="lost"), LOWER, signed=True
-)
-DOUBLED = Metric(
-    "doubled",
-    "",
-    "Share of acknowledged rows that are there twice",
-    partial(_wrong_rows, name="doubled"),
-    LOWER,
-    signed=True,
+LOST, DOUBLED = (
+    Metric(name, "", f"Share of acknowledged rows that are {what}", partial(_wrong_rows, name=name), LOWER, signed=True)
+    for name, what in (("lost", "not there"), ("doubled", "there twice"))
 )
 FAIRNESS = Metric("fairness", "", "Fairness between writers (Jain)", _fairness, HIGHER, signed=True)
 FILES = Metric("files a commit", "files", "Data files for each commit", _files, LOWER)
@@ -251,14 +248,165 @@ REQUESTS_A_FILE, REQUESTS_A_COMMIT = (
     Metric(f"requests a {one}", "requests", f"Requests for each {title}", partial(_of_the_table, by=by), HIGHER)
     for one, title, by in (("file", "data file", "files"), ("commit", "commit", "commits"))
 )
-SERVER_CPU = Metric("CPU of servers", "ms", "CPU of servers, 1,000 rows", partial(_cpu, groups=is_server), LOWER)
-WRITER_CPU = Metric("CPU of writers", "ms", "CPU of writers, 1,000 rows", partial(_cpu, groups=is_writers), LOWER)
+SERVER_CPU = Metric("CPU of servers", "ms", "CPU of servers, 1,000 rows", partial(_cpu, of_writers=False), LOWER)
+WRITER_CPU = Metric("CPU of writers", "ms", "CPU of writers, 1,000 rows", partial(_cpu, of_writers=True), LOWER)
+
+
+type Times = NDArray[np.int64]
+
+SPARSE = 0.99  # a quantile above it needs ten longer samples, one up to it needs one
+
+
+def _on_schedule(run: Run) -> Run:
+    """Return the run; raise NotAvailable for a run of another part, or whose table lacks what was acknowledged."""
+    if dict(run.manifest.config).get("part") != TAIL:
+        raise NotAvailable("requests came when those before were answered, and by no schedule")
+    if not run.manifest.oracle.verdict:
+        raise NotAvailable(NOT_COMPARABLE)
+    return run
+
+
+def _closed_loop(run: Run) -> ClosedLoop:
+    return _on_schedule(run).record(ClosedLoopRecord).closed
+
+
+def _schedule(run: Run) -> Schedule:
+    return _on_schedule(run).record(ScheduleRecord).schedule
+
+
+def is_overloaded(run: Run) -> bool:
+    return run.record(ScheduleRecord).schedule.overloaded
+
+
+def responses(run: Run) -> Times:
+    """Return the times (ns) from intended start to acknowledgement, of all acknowledged requests due in the window."""
+    found: Times = _on_schedule(run).column("response_ns")[outcomes(run) == ACKED]
+    return found
+
+
+def waits(run: Run) -> Times:
+    """Return the times (ns) from intended start to first try, of the same requests."""
+    found: Times = _on_schedule(run).column("wait_ns")[outcomes(run) == ACKED]
+    return found
+
+
+def services(run: Run) -> Times:
+    """Return the times (ns) from first try to acknowledgement, of the same requests."""
+    return responses(run) - waits(run)
+
+
+def closed(run: Run) -> Times:
+    """Return the raw times (ns) of the closed loop before the window."""
+    return np.array(_closed_loop(run).response_ns, np.int64)
+
+
+def corrected(run: Run) -> Times:
+    """Return the same with HdrHistogram's correction, for an expected interval of the median cycle."""
+    return with_omitted(closed(run), _closed_loop(run).cycle_ns)
+
+
+def with_omitted(times: Times, expected: int) -> Times:
+    """Return `times` in order, each above `expected` followed by itself less 1, 2, ... times `expected`, down to it.
+
+    This is HdrHistogram's correction for coordinated omission (recordValueWithExpectedInterval).
+    """
+    each = np.maximum(times // expected, 1)
+    steps = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
+    found: Times = np.repeat(times, each) - steps * expected
+    return found
+
+
+def _quantile(run: Run, times: Callable[[Run], Times], probability: float) -> BootstrapEstimate:
+    found = np.maximum(times(run), 1)
+    least = round((10 if probability > SPARSE else 1) / (1 - probability))
+    if len(found) < least:
+        raise NotAvailable(f"needs {least:,} requests, the run has {len(found):,}")
+    return quantile(BlockSample.prepare(found, generator(run.label, times.__name__)), probability).scaled(1e-6)
+
+
+def _longest(run: Run) -> BootstrapEstimate:
+    found = responses(run)
+    if not len(found):
+        raise NotAvailable("no request was acknowledged")
+    return known(float(found.max()) * 1e-6)
+
+
+def _utilisation(run: Run) -> BootstrapEstimate:
+    """Return the offered rate times the mean service time, in percent, of one writer that serves serially."""
+    rate = _schedule(run).requests_per_s
+    if len(set(run.column("writer").tolist())) > 1:
+        raise NotAvailable("the requests of many clients share a commit")
+    times = services(run)
+    if not len(times):
+        raise NotAvailable("no request was acknowledged")
+    mean = ratio_of_sums(times, np.ones(len(times)), generator(run.label, "utilisation"))
+    return mean.scaled(1e-9 * 100 * rate)
+
+
+def _capacity(run: Run) -> BootstrapEstimate:
+    return known(_closed_loop(run).requests_per_s)
+
+
+def _offered(run: Run) -> BootstrapEstimate:
+    return known(_schedule(run).requests_per_s)
+
+
+def _time(name: str, title: str, times: Callable[[Run], Times], probability: float) -> Metric:
+    return Metric(name, "ms", title, partial(_quantile, times=times, probability=probability), LOWER)
+
+
+CAPACITY = Metric("closed rate", "requests/s", "Closed loop: requests", _capacity)
+OFFERED = Metric("offered rate", "requests/s", "Offered", _offered)
+UTILISATION = Metric("utilisation", "%", "Offered, of what the service allows", _utilisation, LOWER)
+RESPONSE_P50, RESPONSE_P90, RESPONSE_P99, RESPONSE_P999, RESPONSE_P9999 = (
+    _time(f"response {name}", f"Response: {title}", responses, probability)
+    for name, title, probability in (
+        ("p50", "median", 0.5), ("p90", "p90", 0.9), ("p99", "p99", 0.99), ("p99.9", "p99.9", 0.999),
+        ("p99.99", "p99.99", 0.9999),
+    )
+)  # fmt: skip
+RESPONSE_MAX = Metric("response max", "ms", "Response: longest", _longest, LOWER)
+SERVICE_P99 = _time("service p99", "Service: p99", services, 0.99)
+WAIT_P99 = _time("wait p99", "Wait: p99", waits, 0.99)
+CLOSED_P99 = _time("closed p99", "Closed loop: p99", closed, 0.99)
+CORRECTED_P99 = _time("corrected p99", "Closed loop, corrected: p99", corrected, 0.99)
+
+OF_SCHEDULES = (
+    CAPACITY, OFFERED, UTILISATION, RESPONSE_P50, RESPONSE_P90, RESPONSE_P99, RESPONSE_P999, RESPONSE_P9999,
+    RESPONSE_MAX, SERVICE_P99, WAIT_P99, CLOSED_P99, CORRECTED_P99,
+)  # fmt: skip
+
+
+def files_read(run: Run, predicate: str) -> int:
+    """Return the most files that a query with `predicate` was left to read.
+
+    Raise NotAvailable for runs of another part.
+    """
+    if dict(run.manifest.config).get("part") != PRUNING:
+        raise NotAvailable("no query is asked")
+    return int(run.column("files")[run.words("predicate") == predicate].max())
+
+
+def _files_read(run: Run, predicate: str) -> BootstrapEstimate:
+    return counted(files_read(run, predicate))
+
+
+OF_PRUNING = tuple(
+    Metric(
+        f"files read: {each.name}",
+        "files",
+        f"Files read: {each.name}",
+        partial(_files_read, predicate=each.name),
+        LOWER,
+    )
+    for each in PREDICATES
+)
 
 QUANTITIES = MetricSet(
     all=(
         COMMITS, ROWS, P50, P99, P999, CONFLICTS, CONFLICTS_A_COMMIT, ABANDONED, ERRORS, LOST, DOUBLED, FAIRNESS,
-        FILES, REQUESTS, REQUESTS_A_FILE, REQUESTS_A_COMMIT, SERVER_CPU, WRITER_CPU,
+        FILES, REQUESTS, REQUESTS_A_FILE, REQUESTS_A_COMMIT, SERVER_CPU, WRITER_CPU, *OF_SCHEDULES, *OF_PRUNING,
     ),
     headline=(COMMITS, P50, P99, CONFLICTS, LOST),
-    code=("studies/ingest/metrics.py", "studies/ingest/outcomes.py"),
+    code=("studies/ingest/metrics.py", "studies/ingest/load/records.py", "systems/pruning_dataset.py"),
 )  # fmt: skip

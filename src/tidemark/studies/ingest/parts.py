@@ -1,20 +1,24 @@
-"""Parts of the study, each a folder next to this file: the settings of its series, a window runner, and results.
+"""Parts of the study: the settings of those whose writers are disturbed, and the table of all parts.
 
-settings.py   the class of its settings, which plans its series (here or in its folder); registered here
-runner.py     open_window(test_bed, name, seconds, show): its window; registered in workload.py
-results.py    its tables and sentences, and figures.py its figures, if it has any; registered in results.py
+settings   a class that plans the series of the part, here or in settings.py; registered here
+window     a module in window/ with open_window(test_bed, name, seconds, show); registered in study.py
+results    tables and sentences in a module of tables/, figures in figures.py; registered in results.py
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Self
 
-from tidemark.runs.spec import HasSettings
-from tidemark.studies.ingest.fault_injection.settings import FAULTS, FaultSettings
-from tidemark.studies.ingest.gateway_crash.settings import FRONT, FrontSettings
-from tidemark.studies.ingest.maintenance.settings import MAINTENANCE, MaintenanceSettings
-from tidemark.studies.ingest.power_failure.settings import CUT, CutSettings
+from tidemark.config import Config
+from tidemark.machine import power
+from tidemark.runs.spec import HasSettings, SeriesSpec
+from tidemark.services.servers import in_order, started_here
+from tidemark.studies.ingest.gateway.group_commit import GroupCommit, Policy
+from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
 from tidemark.studies.ingest.settings import (
     GROUP,
     PRUNING,
@@ -22,15 +26,239 @@ from tidemark.studies.ingest.settings import (
     TAIL,
     WRITERS,
     GroupSettings,
+    IngestSection,
     IngestSettings,
     PruningSettings,
     StorageSettings,
     TailSettings,
     WritersSettings,
 )
+from tidemark.systems.base import DEFAULT, FULL, Variant
+from tidemark.systems.registry import SystemEntry, registry
+from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
     from tidemark.runs.runset import RunSet
+
+FAULTS = "faults"
+FAULT_WRITERS = 2  # of one table
+KILL_SECONDS = 5.0  # length of a window per kill
+
+
+@dataclass(frozen=True, slots=True)
+class FaultSettings(IngestSettings):
+    """Writers of one table, which are killed, as are the servers; a batch is a commit."""
+
+    words = (FAULTS,)
+    needs_rows = True
+    label_pattern = re.compile(rf"{FAULTS}-(?P<writers>\d+)(-(?P<retry>{CHECK}|{BLIND}))?")
+
+    writers: int
+    tries: int  # per batch, while the client reports that another commit came first
+    kills: int  # of a writer, and of each server
+    retry: str  # of a batch of unknown outcome: never, check or blind
+    watch_seconds: float  # the longest wait until the kernel has written a commit's files to the disk
+
+    @property
+    def label(self) -> str:
+        return f"{FAULTS}-{self.writers}" + ("" if self.retry == NEVER else f"-{self.retry}")
+
+    @classmethod
+    def _of_label(cls, label: str) -> dict[str, Any]:
+        found = super(FaultSettings, cls)._of_label(label)
+        return {**found, "retry": found.get("retry") or NEVER}
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        kills, given = section.sizes["kills"], section.given
+        settings = cls(
+            part=FAULTS,
+            rows=given["rows"],
+            uncounted=0,
+            writers=FAULT_WRITERS,
+            tries=given["tries"],
+            kills=kills,
+            retry=given["retry"],
+            watch_seconds=float(section.sizes["watch_seconds"]),
+        )
+        yield from ((entry, settings) for entry in section.with_their_retries if kills)
+
+    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+        """Return one series, long enough for its kills."""
+        del section
+        killed = 1 + sum(not kind.is_instrument for kind in started_here(chosen.needs, config.services))
+        return [replace(spec, window_seconds=KILL_SECONDS * self.kills * killed, runs=1)]
+
+
+FRONT = "front"
+ROWS, CLIENTS = 50, 32  # rows per request, and clients with a connection each: kyma's shape with the most clients
+
+
+@dataclass(frozen=True, slots=True)
+class FrontSettings(IngestSettings):
+    """Clients of a front whose buffer is a commit (staged) and which is killed; a batch is a request."""
+
+    words = (FRONT,)
+    needs_rows = True
+    label_pattern = re.compile(rf"{FRONT}-(?P<rows>\d+)x(?P<clients>\d+)")
+
+    clients: int
+    kills: int
+    tries: int  # of the front, per commit, while other commits come first
+    max_rows: int
+    max_bytes: int
+    max_age_ms: float
+
+    @property
+    def label(self) -> str:
+        return f"{FRONT}-{self.rows}x{self.clients}"
+
+    @property
+    def has_front(self) -> bool:
+        return True
+
+    @property
+    def rules(self) -> Policy:
+        """The front's policy with its parameters."""
+        return GroupCommit(self.max_rows, self.max_bytes, self.max_age_ms)
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        """Yield the systems of the part `group`."""
+        kills, tries = section.sizes["kills"], section.given[GROUP]["tries"]
+        settings = cls(part=FRONT, rows=ROWS, uncounted=0, clients=CLIENTS, kills=kills, tries=tries, **section.buffer)
+        yield from ((entry, settings) for entry in section.systems_of(GROUP) if kills)
+
+    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+        """Return one series, long enough for its kills."""
+        del section, chosen, config
+        return [replace(spec, window_seconds=KILL_SECONDS * self.kills, runs=1)]
+
+
+MAINTENANCE = "maintenance"
+MAINTAINED, LEFT = "maintained", "left"  # with maintenance, or left without it as a control
+READER, KEEPER = BESIDE = ("reader", "maintenance")  # processes next to the writers
+# The same lake with its rows in the catalog: measured wherever the first is, even if the section does not list it.
+INLINED = {"ducklake": "ducklake-inlined-postgres"}
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceSettings(IngestSettings):
+    """Writers of one table, a client that reads it, and one that maintains it, or none as a control."""
+
+    words = (MAINTAINED, LEFT)
+    needs_rows = True
+
+    writers: int
+    tries: int  # per batch, while the client reports that another commit came first
+    every_seconds: float  # between the starts of two rounds of maintenance; 0: no maintenance
+    look_seconds: float  # between two samples of files and bytes
+
+    @property
+    def label(self) -> str:
+        return f"{MAINTAINED if self.every_seconds else LEFT}-{self.writers}"
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        names, given = section.names_of(MAINTENANCE), section.given[MAINTENANCE]
+        there = {entry.name: entry for entry in section.systems}
+        there |= {
+            also: SystemEntry.parse(also, {}) for name, also in INLINED.items() if name in there and also not in there
+        }
+        for name, every_seconds in itertools.product(names, (float(given["every_seconds"]), 0.0)):
+            if name in there:
+                yield (
+                    there[name],
+                    cls(
+                        part=MAINTENANCE,
+                        rows=given["rows"],
+                        uncounted=section.given["uncounted"],
+                        writers=given["writers"],
+                        tries=section.given["tries"],
+                        every_seconds=every_seconds,
+                        look_seconds=float(given["look_seconds"]),
+                    ),
+                )
+
+    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+        """Return series of one run, whose writers warm up with uncounted commits."""
+        del chosen, config
+        window_seconds = float(section.sizes[MAINTENANCE]["window_seconds"])
+        return [
+            replace(spec, window_seconds=window_seconds, runs=1, repeat=number)
+            for number in range(1, section.sizes["repeats"] + 1)
+        ]
+
+    def refused_by(self, chosen: Variant) -> str | None:
+        """Return why a client cannot maintain its table, or None if it can or the series is the control."""
+        system = chosen.system
+        if not self.every_seconds or not issubclass(system, TableSystem):
+            return None
+        return system.refuses_maintenance(chosen.options)
+
+
+CUT = "cut"
+CUT_WRITERS = 2  # of one table
+DURABILITY = "durability"  # name of the systems' option
+
+
+@dataclass(frozen=True, slots=True)
+class CutSettings(IngestSettings):
+    """Writers of one table on a dedicated disk that also holds its servers' data; a batch is a commit."""
+
+    words = (CUT,)
+    needs_rows = True
+    label_pattern = re.compile(rf"{CUT}-(?P<writers>\d+)(-(?P<durability>{FULL}))?")
+
+    writers: int
+    tries: int  # per batch, while the client reports that another commit came first
+    durability: str  # DEFAULT: as configured; FULL: with that option
+    outside: str = ""  # servers that the system needs and that were not started here
+
+    @property
+    def label(self) -> str:
+        return f"{CUT}-{self.writers}" + (f"-{FULL}" if self.durability == FULL else "")
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        """Yield each system as configured, and with `durability: full` if it has that option and does not set it."""
+        given = section.given
+        for entry, level in itertools.product(section.systems_of(CUT), (DEFAULT, FULL)):
+            options = dict(entry.options)
+            if level == FULL:
+                known = (
+                    {field.name for field in fields(registry()[entry.like].Options)} if entry.like in registry() else ()
+                )
+                if DURABILITY not in known or options.get(DURABILITY) == FULL:
+                    continue
+                options[DURABILITY] = FULL
+            yield (
+                replace(entry, options=tuple(sorted(options.items()))),
+                cls(
+                    part=CUT,
+                    rows=given["rows"],
+                    uncounted=0,
+                    writers=CUT_WRITERS,
+                    tries=given["tries"],
+                    durability=level,
+                ),
+            )
+
+    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+        """Return a series per cut, on a new table and new servers."""
+        sizes = section.sizes[CUT]
+        theirs = [kind.title for kind in in_order(chosen.needs) if kind.address_in(config.services) is not None]
+        settings = replace(self, outside=", ".join(theirs))
+        one = replace(spec, settings=settings.pairs, window_seconds=float(sizes["window_seconds"]), runs=1)
+        return [replace(one, repeat=number) for number in range(1, sizes["cuts"] + 1)]
+
+    def refused_by(self, chosen: Variant) -> str | None:
+        del chosen
+        if self.outside:
+            return f"its power is not ours to cut: {self.outside} was not started here"
+        reason = power.why_not()
+        return None if reason is None else f"no power can be cut here: {reason}"
+
 
 PARTS: dict[str, type[IngestSettings]] = {
     WRITERS: WritersSettings,

@@ -13,7 +13,6 @@ from tidemark.results.publication import printed_rows
 
 ORIGIN = "kyma"
 SECONDS = 10
-DIRECT, STAGED, BUNDLED = "direct", "staged", "bundled"
 THRESHOLD_ROWS = 8_000  # rows in the buffer, above which it is flushed
 KILLS = 2  # hard kills in its crash test; none lost anything
 TWO_NODES_REQUESTS, TWO_NODES_CONFLICTS = 100, 207

@@ -7,17 +7,14 @@ from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.claims.claim_data import positive
 from tidemark.results.report.summary_table import Answering, SummaryMetric, SystemRuns
 from tidemark.runs.runset import Series
-from tidemark.studies.ingest.fault_injection.results import costly, killed_of, retry_of
-from tidemark.studies.ingest.fault_injection.settings import BLIND, FAULTS
-from tidemark.studies.ingest.gateway.policies import STAGED
-from tidemark.studies.ingest.group_commit.results import shape
-from tidemark.studies.ingest.maintenance.results import is_maintained, kept_of, wrong
+from tidemark.studies.ingest.gateway.group_commit import STAGED
+from tidemark.studies.ingest.load.records import BLIND
 from tidemark.studies.ingest.metrics import COMMITS, CONFLICTS, FAIRNESS, LOST, P50, P99, ROWS
-from tidemark.studies.ingest.parts import part_name
-from tidemark.studies.ingest.power_failure.results import Cuts
-from tidemark.studies.ingest.power_failure.results import costly as costly_cuts
-from tidemark.studies.ingest.power_failure.settings import CUT, CutSettings
+from tidemark.studies.ingest.parts import CUT, FAULTS, CutSettings, part_name
 from tidemark.studies.ingest.settings import GROUP, ONE, WRITERS, GroupSettings, WritersSettings
+from tidemark.studies.ingest.tables.faults import Cuts, costly, costly_cuts, killed_of, retry_of
+from tidemark.studies.ingest.tables.maintenance import is_maintained, kept_of, wrong
+from tidemark.studies.ingest.tables.requests import shape
 from tidemark.systems.base import FULL
 
 PERCENT = 100.0

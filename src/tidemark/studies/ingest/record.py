@@ -215,7 +215,7 @@ class PowerCutRecord:
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceCall:
-    """One call of maintenance, as `maintenance.compactor.Call`; moments are seconds of the window."""
+    """One call of maintenance, as `load.compactor.Call`; moments are seconds of the window."""
 
     moment_s: float
     seconds: float
@@ -262,3 +262,8 @@ class Maintenance:
 @dataclass(frozen=True, slots=True)
 class MaintenanceRecord:
     maintenance: Maintenance
+
+
+def in_seconds(nanoseconds: int) -> float:
+    """Return a duration as records keep it, to the microsecond."""
+    return round(nanoseconds / 1e9, 6)

@@ -1,4 +1,4 @@
-"""The section `ingest` of the configuration, and the settings of series; larger parts have theirs in their folders."""
+"""The section `ingest` of the configuration, and the settings of series; those of disturbed parts are in parts.py."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec, WorkloadSettings
 from tidemark.schema import Origin, one_of
-from tidemark.studies.ingest.gateway.policies import BUNDLED, DIRECT, POLICIES, STAGED, GroupCommit, Policy
-from tidemark.studies.ingest.open_loop.schedule import CONSTANT, POISSON
+from tidemark.studies.ingest.gateway.group_commit import BUNDLED, DIRECT, POLICIES, STAGED, GroupCommit, Policy
+from tidemark.studies.ingest.load.schedule import CONSTANT, POISSON
 from tidemark.systems.base import Capability, Variant
 from tidemark.systems.object_store import S3
 from tidemark.systems.registry import SystemEntry, of_kind, registry
@@ -90,10 +90,12 @@ def only_retries(entry: SystemEntry) -> bool:
 class IngestSettings(WorkloadSettings):
     """Settings that decide how a series writes, in addition to its system and options; each part has a subclass.
 
-    `words` are the first words of the modes of its series.
+    `words` are the first words of the modes of its series. `needs_rows` is set if a part shows losses: it has no series
+    of systems that keep nothing.
     """
 
     words: ClassVar[tuple[str, ...]]
+    needs_rows: ClassVar[bool] = False
 
     part: str
     rows: int  # per batch
@@ -118,7 +120,7 @@ class IngestSettings(WorkloadSettings):
         """
 
     def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
-        """Return `spec` once for each repeat of the protocol; a part returns [] if the series could show nothing."""
+        """Return `spec` once for each repeat of the protocol."""
         del chosen, config
         return [replace(spec, repeat=number) for number in range(1, section.sizes["repeats"] + 1)]
 

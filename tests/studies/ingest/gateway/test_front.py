@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from tidemark.studies.ingest.gateway import protocol
-from tidemark.studies.ingest.gateway.policies import FileBundling, GroupCommit, PerRequest, Policy
+from tidemark.studies.ingest.gateway.group_commit import FileBundling, GroupCommit, PerRequest, Policy
 from tidemark.studies.ingest.gateway.protocol import Answer, Connection, GatewayClient, Outcome
 from tidemark.studies.ingest.gateway.server import Gateway, Limits
 from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, TableWriter

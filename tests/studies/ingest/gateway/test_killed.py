@@ -17,8 +17,14 @@ import pyarrow as pa
 import pytest
 
 from tidemark.studies.ingest.gateway import protocol
-from tidemark.studies.ingest.gateway.group_commit import GroupCommitter, Request
-from tidemark.studies.ingest.gateway.policies import FileBundling, GroupCommit, PerRequest, Policy
+from tidemark.studies.ingest.gateway.group_commit import (
+    FileBundling,
+    GroupCommit,
+    GroupCommitter,
+    PerRequest,
+    Policy,
+    Request,
+)
 from tidemark.studies.ingest.gateway.protocol import Answer, Connection, GatewayClient, Outcome
 from tidemark.studies.ingest.gateway.server import Gateway, GatewayConfig
 from tidemark.studies.ingest.load.writer import ID_BITS

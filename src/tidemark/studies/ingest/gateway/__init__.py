@@ -9,7 +9,7 @@
         answer = client.send(batch)
         if answer.outcome is Outcome.ACKED: ...                       committed, in the commit answer.commit
 
-`policies` defines when the gateway commits, `protocol` the messages and the clients, and `server` the guarantees: a
+`group_commit` defines when the gateway commits, `protocol` the messages and the clients, and `server` the guarantees: a
 request is acknowledged after its commit has returned, and memory is bounded for any number of clients. `server` is also
 a program. The study's texts call a gateway a front.
 """

@@ -1,6 +1,8 @@
-"""Commit policies as running tasks: each submitted request is answered after the commit that holds it has ended.
+"""Commit policies, and the tasks that run them: each request is answered after the commit that holds it has ended.
 
-A `TableWorker` is one table client and the thread that owns it; a committer has one or several of them.
+A policy is one commit per request, buffered commits, or files that are committed in groups. The default values are
+those of kyma's staging buffer and commit coordinator. A `TableWorker` is one table client and the thread that owns it;
+a committer has one or several of them.
 """
 
 from __future__ import annotations
@@ -16,12 +18,45 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidemark.studies.ingest.gateway.policies import FileBundling, GroupCommit, PerRequest, Policy
 from tidemark.studies.ingest.gateway.protocol import Answer, Outcome
 from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+DIRECT, STAGED, BUNDLED = "direct", "staged", "bundled"
+
+
+@dataclass(frozen=True, slots=True)
+class PerRequest:
+    """One commit per request."""
+
+    name = DIRECT
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCommit:
+    """Buffered requests: a limit on the buffer's rows, bytes or age triggers one commit of all of them."""
+
+    max_rows: int = 8_000
+    max_bytes: int = 16 << 20  # bytes on the wire
+    max_age_ms: float = 50.0  # of the oldest request in the buffer
+
+    name = STAGED
+
+
+@dataclass(frozen=True, slots=True)
+class FileBundling(GroupCommit):
+    """Policy like `GroupCommit`, but each flush writes a data file; files that arrive in a window share one commit."""
+
+    window_ms: float = 5.0  # starts with the first file
+    max_files: int = 128
+
+    name = BUNDLED
+
+
+type Policy = PerRequest | GroupCommit
+POLICIES: dict[str, type[PerRequest | GroupCommit]] = {DIRECT: PerRequest, STAGED: GroupCommit, BUNDLED: FileBundling}
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.001, 0.2  # backoff: initial value, doubled per try, and its maximum; plus jitter
 LONGEST_WORDS = 400
@@ -207,7 +242,7 @@ class PerRequestCommitter(Committer):
 class GroupCommitter(Committer):
     """Committer with a buffer; when a flush is due, the next free `TableWorker` commits the complete buffer."""
 
-    def __init__(self, hands: Sequence[TableWorker], policy: GroupCommit | FileBundling) -> None:
+    def __init__(self, hands: Sequence[TableWorker], policy: GroupCommit) -> None:
         super().__init__()
         self._policy = policy
         self._buffer: list[Request] = []
@@ -300,7 +335,7 @@ def committer(policy: Policy, hands: Sequence[TableWorker]) -> Committer:
     match policy:
         case PerRequest():
             return PerRequestCommitter(hands)
-        case GroupCommit():
-            return GroupCommitter(hands, policy)
         case FileBundling():
             return BundlingCommitter(hands[:-1], hands[-1], policy)
+        case GroupCommit():
+            return GroupCommitter(hands, policy)

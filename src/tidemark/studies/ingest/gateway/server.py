@@ -34,8 +34,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tidemark.studies.ingest.gateway import protocol
-from tidemark.studies.ingest.gateway.group_commit import Committer, TableWorker, committer
-from tidemark.studies.ingest.gateway.policies import FileBundling, Policy
+from tidemark.studies.ingest.gateway.group_commit import Committer, FileBundling, Policy, TableWorker, committer
 from tidemark.studies.ingest.gateway.protocol import Answer, Outcome
 from tidemark.systems.writers import ClientFactory
 

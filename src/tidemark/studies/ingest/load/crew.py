@@ -1,35 +1,52 @@
 """Control of the load's processes: started with their orders, released together, awaited, and reliably stopped.
 
 They are writers, each with its own client of the table, or a front and one process with all of its clients.
+Reconnecting writers continue when one of them, or a server, is killed: each killed writer gets a successor.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import pickle
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.code import PACKAGE
 from tidemark.errors import MachineError, SystemFailure
+from tidemark.machine.processes import cpu_seconds
 from tidemark.services.programs.process import launched, server_environment
 from tidemark.services.programs.worker import READY_S, Worker
 from tidemark.studies.ingest.gateway.server import HOST, GatewayConfig
-from tidemark.studies.ingest.load.records import WIDTH
+from tidemark.studies.ingest.load.reconnecting_writer import ReconnectingWriterConfig, publish_factory
+from tidemark.studies.ingest.load.records import NEVER, WIDTH, first_acked
 from tidemark.studies.ingest.load.requests import ClientConfig
 from tidemark.studies.ingest.load.writer import WorkerConfig
+from tidemark.systems.tables import TableSystem
 
-WRITER = "tidemark.studies.ingest.load.writer"
+if TYPE_CHECKING:
+    from tidemark.measure.workload import TestBed
+    from tidemark.studies.ingest.parts import CutSettings, FaultSettings, MaintenanceSettings
+    from tidemark.studies.ingest.settings import TailSettings, WritersSettings
+
+# The programs, by their modules.
+WRITER, RECONNECTING_WRITER = "tidemark.studies.ingest.load.writer", "tidemark.studies.ingest.load.reconnecting_writer"
+FRONT, CLIENTS = "tidemark.studies.ingest.gateway.server", "tidemark.studies.ingest.load.requests"
 DRAIN_S = 60.0  # after the window's end, for operations in flight
+LATE_COMMIT = f"a commit did not return within {DRAIN_S:.0f} s of the window's end"
+LATE_REQUEST = f"a request was not answered within {DRAIN_S:.0f} s of the window's end"
 HEAD_START_NS = 50_000_000  # from the start command to the common start
 LOOK_S = 0.2
+MOST_A_SECOND = 10_000  # attempts of a reconnecting writer that its records have room for
+FACTORY = ".client-factory"
 
 
 class Writing(Protocol):
@@ -127,14 +144,35 @@ class Workers(ABC):
         return [member.records() for member in self._members]
 
 
-class WorkerPool(Workers):
+class Undisturbed:
+    """Base of the pools whose processes are not killed, and whose `write` can be ended early."""
+
+    _cancelled = False
+
+    def ended_seconds(self) -> float:
+        return 0.0
+
+    def cancel(self) -> None:
+        """Make `write` end; called from another thread."""
+        self._cancelled = True
+
+    def _done(self, program: Program, deadline: float, late: str) -> str | None:
+        """Return the report of a `program` that is done, or None if cancelled; SystemFailure(late) at the deadline."""
+        while (words := program.hear("done", time.monotonic() + LOOK_S)) is None:
+            if self._cancelled:
+                return None
+            if time.monotonic() > deadline:
+                raise SystemFailure(late)
+        return words
+
+
+class WorkerPool(Undisturbed, Workers):
     """Undisturbed writers, one for each order."""
 
     def __init__(self, orders: Sequence[WorkerConfig], folder: Path, program: str = WRITER) -> None:
         """Set up the writers; `program` is the module that each of them runs."""
         super().__init__()
         self._orders, self._folder, self._program = orders, folder, program
-        self._cancelled = False
 
     def _start(self) -> None:
         for order in self._orders:
@@ -150,9 +188,6 @@ class WorkerPool(Workers):
         """The programs that start at the same moment."""
         return self._members
 
-    def ended_seconds(self) -> float:
-        return 0.0
-
     def warm(self) -> None:
         """Have all writers write their uncounted warm-up batches at the same time."""
         for member in self._members:
@@ -167,24 +202,15 @@ class WorkerPool(Workers):
             program.tell("go", start, start + round(seconds * 1e9))
         deadline, said = time.monotonic() + seconds + DRAIN_S, []
         for member in self._members:
-            while (words := member.hear("done", time.monotonic() + LOOK_S)) is None:
-                if self._cancelled:
-                    return None
-                if time.monotonic() > deadline:
-                    raise SystemFailure(f"a commit did not return within {DRAIN_S:.0f} s of the window's end")
+            words = self._done(member, deadline, LATE_COMMIT)
+            if words is None:
+                return None
             said += json.loads(words)
         self.said = tuple(dict.fromkeys(said))
         return start
 
-    def cancel(self) -> None:
-        """Make `write` end; called from another thread."""
-        self._cancelled = True
 
-
-FRONT, CLIENTS = "tidemark.studies.ingest.gateway.server", "tidemark.studies.ingest.load.requests"
-
-
-class GatewayPool:
+class GatewayPool(Undisturbed):
     """Context manager for a front and its clients: on entry the front listens and all clients are connected."""
 
     def __init__(
@@ -203,7 +229,6 @@ class GatewayPool:
         self._uncounted, self._most = uncounted, most
         self._records = tuple(folder / f".records-{number}" for number in range(1, clients + 1))
         self._programs: list[Program] = []
-        self._cancelled = False
         self.said: tuple[str, ...] = ()
         self.told: dict[str, Any] = {}  # final report of the front
 
@@ -246,9 +271,6 @@ class GatewayPool:
         """The program of all clients."""
         return self._programs[1]
 
-    def ended_seconds(self) -> float:
-        return 0.0
-
     def has_failed(self) -> bool:
         return any(each.process.poll() not in (None, 0) for each in self._programs)
 
@@ -262,12 +284,9 @@ class GatewayPool:
         _, clients = self._programs
         start = time.perf_counter_ns() + HEAD_START_NS
         clients.tell("go", start, start + round(seconds * 1e9))
-        deadline = time.monotonic() + seconds + DRAIN_S
-        while (words := clients.hear("done", time.monotonic() + LOOK_S)) is None:
-            if self._cancelled:
-                return None
-            if time.monotonic() > deadline:
-                raise SystemFailure(f"a request was not answered within {DRAIN_S:.0f} s of the window's end")
+        words = self._done(clients, time.monotonic() + seconds + DRAIN_S, LATE_REQUEST)
+        if words is None:
+            return None
         self._drain(words)
         return start
 
@@ -278,13 +297,137 @@ class GatewayPool:
         self.told = json.loads(front.heard("done", late=f"the front did not end within {READY_S:.0f} s"))
         self.said = tuple(dict.fromkeys((*self.told["said"], *json.loads(words))))
 
-    def cancel(self) -> None:
-        """Make `write` end; called from another thread."""
-        self._cancelled = True
-
     def records(self) -> list[NDArray[np.int64]]:
         """Return the records of each client, by client number."""
         return [self._noted(number) for number in range(1, len(self._records) + 1)]
 
     def _noted(self, number: int) -> NDArray[np.int64]:
         return noted(self._records[number - 1], self._most, f"client {number}")
+
+
+class ReconnectingWriters(Workers):
+    """Writers, initially `count` of them, numbered from 1."""
+
+    def __init__(self, order: Callable[[int], ReconnectingWriterConfig], count: int, folder: Path) -> None:
+        """Create the group; `order` returns the order for a writer's number, and each number is used once."""
+        super().__init__()
+        self._order, self._count, self._folder = order, count, folder
+        self._killed: set[int] = set()
+        self._ended_seconds = 0.0
+
+    def _start(self) -> None:
+        for _ in range(self._count):
+            self._join()
+
+    def _join(self) -> Writer:
+        self._members.append(Writer(self._order(len(self._members) + 1), self._folder, RECONNECTING_WRITER))
+        return self._members[-1]
+
+    @property
+    def _living(self) -> list[Writer]:
+        return [member for member in self._members if member.order.number not in self._killed]
+
+    @property
+    def numbers(self) -> list[int]:
+        """Numbers of the writers that were not killed."""
+        return [member.order.number for member in self._living]
+
+    def ended_seconds(self) -> float:
+        return self._ended_seconds
+
+    def go(self) -> int:
+        """Start all writers; return the time (ns) before the first may have begun."""
+        start = time.perf_counter_ns()
+        for member in self._members:
+            member.tell("go")
+        return start
+
+    def kill(self, number: int) -> int:
+        """Kill the writer with this `number`; return the time (ns) just before."""
+        member = self._members[number - 1]
+        self._ended_seconds += cpu_seconds(member.pid)
+        self._killed.add(number)
+        moment = time.perf_counter_ns()
+        member.process.kill()
+        member.process.wait()
+        return moment
+
+    def succeed(self) -> tuple[int, int]:
+        """Start a writer in place of a killed one and let it write; return its number and when it was ready (ns)."""
+        member = self._join()
+        member.heard("ready")
+        ready_ns = time.perf_counter_ns()
+        member.tell("go")
+        return member.order.number, ready_ns
+
+    def acked_since(self, number: int, moment_ns: int) -> int | None:
+        """Return when (ns) the first commit begun at `moment_ns` or later was acknowledged, or None if none was yet."""
+        return first_acked(self._members[number - 1].records(), moment_ns)
+
+    def end(self) -> int:
+        """Make all writers finish their batch and begin no other; return the time (ns) of that request."""
+        moment = time.perf_counter_ns()
+        for member in self._living:
+            member.tell("end")
+        deadline, said = time.monotonic() + DRAIN_S, []
+        for member in self._living:
+            said += json.loads(member.heard("done", deadline, LATE_COMMIT))
+        self.said = tuple(dict.fromkeys(said))
+        return moment
+
+
+def worker_config[Config: WorkerConfig](
+    kind: Callable[..., Config],
+    test_bed: TestBed,
+    table: TableSystem,
+    settings: WritersSettings | TailSettings | MaintenanceSettings | FaultSettings | CutSettings,
+    number: int,
+    folder: Path,
+    most: int,
+    **own: object,
+) -> Config:
+    """Return the order, of the class `kind` with the fields `own`, for writer `number` (from 1) of `table`.
+
+    Its records in `folder` have room for `most` attempts.
+    """
+    return kind(
+        client_factory=table.client_factory(),
+        number=number,
+        trips=test_bed.workload.trips,
+        rows=settings.rows,
+        tries=settings.tries,
+        uncounted=settings.uncounted,
+        seed=test_bed.spec.seed,
+        records=folder / f".records-{number}",
+        most=most,
+        **own,
+    )
+
+
+def surviving(
+    test_bed: TestBed,
+    table: TableSystem,
+    folder: Path,
+    settings: FaultSettings | CutSettings,
+    seconds: float,
+    stack: ExitStack,
+    retry: str = NEVER,
+) -> ReconnectingWriters:
+    """Return waiting writers of `table`, with room for records of `seconds` seconds; `stack` ends them.
+
+    `folder` holds their records and the table's `ClientFactory`, which `show_factory` replaces.
+    """
+    show_factory(table, folder)
+
+    most, place = math.ceil(seconds * MOST_A_SECOND), folder / FACTORY
+
+    def order(number: int) -> ReconnectingWriterConfig:
+        kind = ReconnectingWriterConfig
+        return worker_config(kind, test_bed, table, settings, number, folder, most, place=place, retry=retry)
+
+    return stack.enter_context(ReconnectingWriters(order, settings.writers, folder))
+
+
+def show_factory(table: TableSystem, folder: Path) -> None:
+    """Write the table's current `ClientFactory` to `folder`, for the writers that use this folder."""
+    publish_factory(table.client_factory(), folder / FACTORY)

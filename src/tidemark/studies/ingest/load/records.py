@@ -1,11 +1,28 @@
-"""Records of a writer's attempts, in memory that outlives it: a mapped file of 8-byte integers."""
+"""Records of a writer's attempts and their outcomes, in memory that outlives it: a mapped file of 8-byte integers."""
 
 from __future__ import annotations
 
 import mmap
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tidemark.studies.ingest.outcomes import SENT
+from tidemark.systems.writers import CommitStatus
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+ACKED = "acked"  # the call returned
+CONFLICT = str(CommitStatus.CONFLICT)  # refused because another commit came first; the writer tries again
+GIVEN_UP = "given up"  # the same, at the last of the writer's tries
+FAILED = str(CommitStatus.FAILED)
+UNKNOWN = str(CommitStatus.UNKNOWN)  # may or may not be committed; what follows is set by `retry`, in the part `faults`
+NEVER, CHECK, BLIND = "never", "check", "blind"  # values of `retry`
+# Outcomes by their number in records; SENT marks an attempt whose writer ended inside the call.
+SENT = 0
+OUTCOMES = (UNKNOWN, ACKED, CONFLICT, GIVEN_UP, FAILED, UNKNOWN)
+NUMBERS = {name: number for number, name in enumerate(OUTCOMES) if number != SENT}
+REFUSED = (CONFLICT, GIVEN_UP)
 
 FIELDS = ("start_ns", "elapsed_ns", "sequence", "attempt", "outcome", "commits")
 WIDTH = len(FIELDS)
@@ -42,3 +59,16 @@ class Records:
         numbers[place + 1] = end_ns - numbers[place]
         numbers[place + 5] = NOT_TOLD if commits is None else commits
         numbers[place + 4] = outcome
+
+
+def by_field(records: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+    """Return the columns of `records`, int64[attempts, fields], by name."""
+    return dict(zip(FIELDS, records.T, strict=True))
+
+
+def first_acked(records: NDArray[np.int64], moment_ns: int) -> int | None:
+    """Return when (ns) the first attempt begun at `moment_ns` or later was acknowledged, or None if none was yet."""
+    columns = by_field(records)
+    chosen = (columns["start_ns"] >= moment_ns) & (columns["outcome"] == NUMBERS[ACKED])
+    ends = (columns["start_ns"] + columns["elapsed_ns"])[chosen]
+    return int(ends.min()) if len(ends) else None

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING
 
 from tidemark.studies.ingest.gateway import protocol
 from tidemark.studies.ingest.gateway.protocol import LOST, Connection, Outcome
-from tidemark.studies.ingest.load.records import Records
-from tidemark.studies.ingest.load.writer import MOST_KEPT, prepared
-from tidemark.studies.ingest.outcomes import ACKED, FAILED, GIVEN_UP, NUMBERS, UNKNOWN
+from tidemark.studies.ingest.load.records import ACKED, FAILED, GIVEN_UP, NUMBERS, UNKNOWN, Records
+from tidemark.studies.ingest.load.writer import MOST_KEPT, obey, prepared
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -119,18 +118,7 @@ def main() -> None:
     clients = Clients(load)
     with asyncio.Runner() as runner:
         runner.run(clients.open())
-        print("ready", flush=True)
-        for line in sys.stdin.buffer:
-            match line.decode().split():
-                case ["write"]:
-                    runner.run(clients.count(load.uncounted))
-                    print("warm", flush=True)
-                case ["go", start, end]:
-                    time.sleep(max(0, int(start) - time.perf_counter_ns()) / 1e9)
-                    runner.run(clients.until(int(end)))
-                    break
-                case other:
-                    sys.exit(f"received something other than 'write' or 'go': {other}")
+        obey(lambda: runner.run(clients.count(load.uncounted)), lambda end_ns: runner.run(clients.until(end_ns)))
     print("done", json.dumps(clients.said), flush=True)
 
 

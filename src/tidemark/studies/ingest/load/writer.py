@@ -8,6 +8,8 @@ It reads its `WorkerConfig`, pickled, from standard input, and then exchanges li
 
 On `write` it writes the uncounted warm-up batches; `start` and `end` are nanoseconds of the kernel's monotonic
 clock, which all processes share. After `end` it begins no batch, and retries none.
+
+The module also has what the other programs of the load share: their batches, and the lines that they exchange.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import json
 import pickle
 import random
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,8 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidemark.studies.ingest.load.records import Records
-from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, GIVEN_UP, NUMBERS
+from tidemark.studies.ingest.load.records import ACKED, CONFLICT, GIVEN_UP, NUMBERS, Records
 from tidemark.systems.writers import ClientFactory, TableWriter
 
 if TYPE_CHECKING:
@@ -143,21 +145,50 @@ class WriterLoop:
             self.said.append(f"{type(error).__name__}: {error}"[:LONGEST])
 
 
-def main() -> None:
-    order: WorkerConfig = pickle.load(sys.stdin.buffer)
-    loop = WriterLoop(order, writer := order.client_factory.open(), Records(order.records, order.most))
+def obey(warm: Callable[[], None], until: Callable[[int], None]) -> None:
+    """Print "ready"; call `warm` on each "write", and on "go <start> <end>" wait for `start` and call `until(end)`."""
     print("ready", flush=True)
     for line in sys.stdin.buffer:
         match line.decode().split():
             case ["write"]:
-                loop.count(order.uncounted)
+                warm()
                 print("warm", flush=True)
             case ["go", start, end]:
                 time.sleep(max(0, int(start) - time.perf_counter_ns()) / 1e9)
-                loop.until(int(end))
-                break
+                until(int(end))
+                return
             case other:
                 sys.exit(f"received something other than 'write' or 'go': {other}")
+
+
+def told_span() -> tuple[int, int]:
+    """Print "ready", read "go <start> <end>", and return both."""
+    print("ready", flush=True)
+    match sys.stdin.buffer.readline().decode().split():
+        case ["go", start, end]:
+            return int(start), int(end)
+        case other:
+            sys.exit(f"received something other than 'go': {other}")
+
+
+def told_to_go(end: Callable[[], None]) -> None:
+    """Print "ready" and wait for "go"; call `end` in a thread at the next line, or if the parent is gone."""
+    print("ready", flush=True)
+    told = sys.stdin.buffer.readline().decode().strip()
+    if told != "go":
+        sys.exit(f"received something other than 'go': {told}")
+
+    def until_told() -> None:
+        sys.stdin.buffer.readline()  # "end", or end of file
+        end()
+
+    threading.Thread(target=until_told, daemon=True).start()
+
+
+def main() -> None:
+    order: WorkerConfig = pickle.load(sys.stdin.buffer)
+    loop = WriterLoop(order, writer := order.client_factory.open(), Records(order.records, order.most))
+    obey(partial(loop.count, order.uncounted), loop.until)
     writer.close()
     print("done", json.dumps(loop.said), flush=True)
 

@@ -12,9 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidemark.studies.ingest.load.records import FIELDS
+from tidemark.studies.ingest.load.records import ACKED, NUMBERS, SENT, UNKNOWN, by_field
 from tidemark.studies.ingest.load.writer import ID_BITS
-from tidemark.studies.ingest.outcomes import ACKED, NUMBERS, SENT, UNKNOWN
 from tidemark.studies.ingest.record import OracleRecord
 
 OF_TABLE = 0  # writer number of a table's first rows
@@ -51,7 +50,7 @@ class Finding:
 
     @property
     def words(self) -> str:
-        """RunMetadata of what is wrong; "exact" if nothing is."""
+        """Description of what is wrong; "exact" if nothing is."""
         if self.unread:
             return f"cannot be read: {self.unread}"
         names = ("lost", "doubled", "risen", "phantom")
@@ -62,7 +61,7 @@ class Finding:
 
 def states(records: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return int64[batches]: each batch's final status, which is the best status of its attempts."""
-    columns = dict(zip(FIELDS, records.T, strict=True))
+    columns = by_field(records)
     outcome = columns["outcome"]
     attempts = np.full(len(outcome), REFUSED_BATCH)
     attempts[np.isin(outcome, (SENT, NUMBERS[UNKNOWN]))] = UNKNOWN_BATCH

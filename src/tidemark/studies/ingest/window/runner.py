@@ -1,6 +1,6 @@
 """Measurement window: new tables with a first commit in each, and writers' processes with open clients.
 
-The base of the windows of all parts, and the window of undisturbed writers.
+The base of the windows of all parts with their samples, and the window of undisturbed writers.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tidemark.errors import SystemFailure
 from tidemark.machine.sampler import Group
@@ -23,35 +26,94 @@ from tidemark.paths import private_directory
 from tidemark.runs.coding.serde import written
 from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
-from tidemark.studies.ingest.load.crew import GatewayPool, WorkerPool, Writing
+from tidemark.studies.ingest.load.crew import GatewayPool, WorkerPool, Writing, worker_config
+from tidemark.studies.ingest.load.records import ACKED, NOT_TOLD, OUTCOMES, by_field
 from tidemark.studies.ingest.load.writer import WorkerConfig, batches
 from tidemark.studies.ingest.parts import settings_of
 from tidemark.studies.ingest.record import CheckRecord, CommitRecord
 from tidemark.studies.ingest.settings import OWN, WritersSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, OF_TABLE, Finding, look, states
-from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from tidemark.studies.ingest.maintenance.settings import MaintenanceSettings
-    from tidemark.studies.ingest.settings import TailSettings
+    pass
 
 WRITERS, CLIENTS = "writers", "clients"  # process groups: writers of the table, and clients of a front
 MOST_A_SECOND = 500_000  # attempts of one writer that its records have room for; the null system reaches 130,000
 COLD_RUN = "run-0"  # includes the first commits: no warm-up before it
 
 
-class WriteRunner(WindowRunner[IngestWindow]):
+@dataclass(slots=True)
+class IngestWindow:
+    """Attempts of one window of length `elapsed_ns`, including those in flight at its end."""
+
+    rows_a_batch: int
+    elapsed_ns: int = 0
+    writers: int = 0
+    columns: dict[str, NDArray[Any]] = field(default_factory=dict)  # in time order
+    said: tuple[str, ...] = ()
+
+    def take(self, records: Sequence[NDArray[np.int64]], start_ns: int) -> None:
+        """Convert the records of writers 1, 2, ... into rows; attempts that began before the window are left out.
+
+        An attempt without an end, of a writer that was killed, has an unknown duration, which is stored as 0.
+        """
+        made: dict[str, list[NDArray[Any]]] = {}
+        for number, noted in enumerate(records, 1):
+            inside = noted[noted[:, 0] >= start_ns]
+            columns = by_field(inside)
+            sequence, begins = columns["sequence"], columns["start_ns"] - start_ns
+            first = begins[np.searchsorted(sequence, sequence, side="left")]  # batches follow each other
+            columns["start_ns"] = begins
+            columns["response_ns"] = begins + columns["elapsed_ns"] - first
+            columns["writer"] = np.full(len(inside), number, np.int64)
+            for name, values in columns.items():
+                made.setdefault(name, []).append(values)
+        joined = {name: np.concatenate(parts) for name, parts in made.items()}
+        order = np.argsort(joined["start_ns"], kind="stable")
+        self.columns = {name: values[order] for name, values in joined.items()}
+        self.columns["outcome"] = np.array(OUTCOMES, object)[self.columns["outcome"]]
+        self.columns["rows"] = np.where(self.columns["outcome"] == ACKED, self.rows_a_batch, 0)
+        self.columns["commit"] = np.full(self.operations, NOT_TOLD, np.int64)  # commit number, set only behind a front
+        self.writers = len(records)
+
+    @property
+    def operations(self) -> int:
+        return len(self.columns["start_ns"])
+
+    @property
+    def rows(self) -> int:
+        """Number of acknowledged rows."""
+        return int(self.columns["rows"].sum())
+
+    def elapsed(self) -> NDArray[np.int64]:
+        found: NDArray[np.int64] = self.columns["elapsed_ns"]
+        return found
+
+    def budget(self) -> dict[str, int]:
+        """Return the average writer's time (ns) inside acknowledged calls, inside others, and the rest with waits."""
+        starts, ends = self.columns["start_ns"], self.columns["start_ns"] + self.columns["elapsed_ns"]
+        inside = np.minimum(ends, self.elapsed_ns) - np.minimum(starts, self.elapsed_ns)
+        acked = self.columns["outcome"] == ACKED
+        parts = {"acked": int(inside[acked].sum()), "not acked": int(inside[~acked].sum())}
+        parts = {name: spent // self.writers for name, spent in parts.items()}
+        return {**parts, "rest": self.elapsed_ns - sum(parts.values())}
+
+    def write_parquet(self, path: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table(self.columns), path)
+
+
+class WriteRunner[Crew: Writing](WindowRunner[IngestWindow]):
     """Window on one table, or one per writer, and the check of their contents. A subclass defines the timed part."""
 
-    def __init__(self, test_bed: TestBed, directory: Path, tables: Sequence[TableSystem], writing: Writing) -> None:
-        self.directory = directory
+    def __init__(self, test_bed: TestBed, directory: Path, tables: Sequence[TableSystem], crew: Crew) -> None:
+        super().__init__(test_bed, directory)
         self._settings = settings_of(test_bed.spec)
-        self._test_bed, self._tables, self._writing = test_bed, tables, writing
+        self._tables, self._table, self._crew = tables, tables[0], crew
         self._started: int | None = None
         self._records: list[NDArray[np.int64]] = []
         self._finding = Finding()
@@ -61,29 +123,29 @@ class WriteRunner(WindowRunner[IngestWindow]):
         return IngestWindow(self._settings.rows)
 
     def groups(self) -> Mapping[str, Group]:
-        writing = self._writing
-        clients = {CLIENTS: Group(lambda: writing.client_pids)} if isinstance(writing, GatewayPool) else {}
-        return {WRITERS: Group(lambda: writing.pids, ended=writing.ended_seconds), **clients}
+        crew = self._crew
+        clients = {CLIENTS: Group(lambda: crew.client_pids)} if isinstance(crew, GatewayPool) else {}
+        return {WRITERS: Group(lambda: crew.pids, ended=crew.ended_seconds), **clients}
 
     def has_ended(self) -> bool:
-        return self._writing.has_failed()
+        return self._crew.has_failed()
 
     def finish(self, window: IngestWindow) -> None:
-        self._test_bed.servers.check()
+        self.test_bed.servers.check()
         if self._started is None:
             raise SystemFailure("the window was abandoned: a writer's process ended")
-        self._records = self._writing.records()
+        self._records = self._crew.records()
         window.take(self._records, self._started)
-        window.said = self._writing.said
+        window.said = self._crew.said
         if window.rows == 0:
             raise SystemFailure(f"not one commit was acknowledged; the first errors: {'; '.join(window.said)}")
 
     def check(self, window: IngestWindow, last: bool, show: ProgressCallback) -> CheckResult:
         del last  # the last run needs no extra work
         show("oracle")
-        reader = self._tables[0].reader
+        reader = self._table.reader
         footprint = together([table.footprint() for table in self._tables])
-        if Capability.READ_BACK not in self._tables[0].capabilities:
+        if Capability.READ_BACK not in self._table.capabilities:
             return CheckResult(Oracle.not_applicable(window.rows, reader), footprint)
         began = time.perf_counter()
         known = {number: states(records) for number, records in enumerate(self._records, 1)}
@@ -96,8 +158,6 @@ class WriteRunner(WindowRunner[IngestWindow]):
 
     def _look(self, known: dict[int, NDArray[np.int64]]) -> Finding:
         """Check each table separately, with the writers that it had: all of them, or one."""
-        import numpy as np
-
         whole, first = Finding(), np.array([ACKED_BATCH])
         for number, table in enumerate(self._tables, 1):
             own = known if len(self._tables) == 1 else {number: known[number]}
@@ -109,37 +169,36 @@ class WriteRunner(WindowRunner[IngestWindow]):
             whole.add(look(ids, {OF_TABLE: first, **own}, self._settings.rows))
         return whole
 
+    @property
+    def acked(self) -> int:
+        """Number of acknowledged batches, uncounted ones included."""
+        return sum(int((states(records) == ACKED_BATCH).sum()) for records in self._records)
+
     def describe(self, window: IngestWindow) -> RunMetadata:
         refused = [table.refused() for table in self._tables]
-        acked = sum(int((states(records) == ACKED_BATCH).sum()) for records in self._records)
         commits = CommitRecord(
-            commits=acked,
+            commits=self.acked,
             refused=None if None in refused else sum(count for count in refused if count is not None),
             referenced_files=self._referenced,
             first_errors=window.said,
         )
         exact = self._finding.is_exact
         return RunMetadata(
-            system=system_part(self._test_bed.variant, self._tables[0], self._test_bed.workload.trips_schema),
+            system=system_part(self.test_bed.variant, self._table, self.test_bed.workload.trips_schema),
             versions=versions(),
             marks=() if exact else (f"the table does not hold what was acknowledged: {self._finding.words}",),
             found={**written(CheckRecord(self._finding.record())), **written(commits)},
         )
 
 
-class IngestRunner(WriteRunner):
+class IngestRunner[Crew: WorkerPool | GatewayPool](WriteRunner[Crew]):
     """Window of undisturbed writers; made by `open_window`."""
 
     def __init__(
-        self,
-        test_bed: TestBed,
-        directory: Path,
-        tables: Sequence[TableSystem],
-        crew: WorkerPool | GatewayPool,
-        warms: bool,
+        self, test_bed: TestBed, directory: Path, tables: Sequence[TableSystem], crew: Crew, warms: bool
     ) -> None:
         super().__init__(test_bed, directory, tables, crew)
-        self._crew, self._warms = crew, warms
+        self._warms = warms
 
     def segments(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
         """Yield once. Before a hot window, have all writers write their warm-up batches together."""
@@ -170,30 +229,10 @@ def fresh_table(test_bed: TestBed, folder: Path, stack: ExitStack, rows_per_writ
     return table
 
 
-def worker_config(
-    test_bed: TestBed,
-    table: TableSystem,
-    settings: WritersSettings | MaintenanceSettings | TailSettings,
-    number: int,
-    directory: Path,
-    most: int,
-) -> WorkerConfig:
-    """Return the order for writer `number` (from 1) of `table`; its records in `directory` have room for `most`."""
-    return WorkerConfig(
-        client_factory=table.client_factory(),
-        number=number,
-        trips=test_bed.workload.trips,
-        rows=settings.rows,
-        tries=settings.tries,
-        uncounted=settings.uncounted,
-        seed=test_bed.spec.seed,
-        records=directory / f".records-{number}",
-        most=most,
-    )
-
-
 @contextmanager
-def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[IngestRunner]:
+def open_window(
+    test_bed: TestBed, name: str, seconds: float, show: ProgressCallback
+) -> Iterator[IngestRunner[WorkerPool]]:
     """Yield a runner: tables in the folder `name`, each with a first commit, and the writers' processes, waiting."""
     settings = WritersSettings.of(test_bed.spec)
     with ExitStack() as stack:
@@ -206,7 +245,7 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
         show("starting the writers")
         most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted * settings.tries
         orders = [
-            worker_config(test_bed, tables[number % len(tables)], settings, number + 1, directory, most)
+            worker_config(WorkerConfig, test_bed, tables[number % len(tables)], settings, number + 1, directory, most)
             for number in range(settings.writers)
         ]
         crew = stack.enter_context(WorkerPool(orders, directory))

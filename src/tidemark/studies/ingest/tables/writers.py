@@ -1,0 +1,308 @@
+"""Results of many writers: tables of speed, scaling, outcomes and settings, and findings.
+
+Each finding takes its verb from an interval, or states why it cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from tidemark.analysis.formatting import Cell, MissingCell, estimate_text, listed
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate
+from tidemark.analysis.text_blocks import SentenceWriter
+from tidemark.results.tables.table import (
+    SYSTEM,
+    SYSTEM_OF_SERIES,
+    Column,
+    ComputedColumn,
+    Table,
+    TableBuilder,
+    computed,
+)
+from tidemark.runs.runset import RunSet, Series
+from tidemark.runs.views import one_a_system
+from tidemark.studies.ingest.load.records import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
+from tidemark.studies.ingest.metrics import (
+    ABANDONED,
+    COMMITS,
+    CONFLICTS,
+    FAIRNESS,
+    FILES,
+    P50,
+    P99,
+    P999,
+    ROWS,
+    SERVER_CPU,
+    WRITER_CPU,
+    outcomes,
+    refusals,
+)
+from tidemark.studies.ingest.parts import of_part
+from tidemark.studies.ingest.record import CheckRecord, CommitRecord
+from tidemark.studies.ingest.settings import ONE, OWN, RETRIES, WRITERS, WritersSettings
+from tidemark.studies.ingest.tables.columns import NEAR, UNEQUAL, VERDICT, hot_column, hot_runs, null_share
+
+COUNTED_BY = {
+    "catalog": "the catalog: transactions that it rolled back",
+    "client": "the client: commits that it tried",
+    "caller": "the caller: what the client's own retries did not resolve",
+}
+MEASURED = (COMMITS, ROWS, P50, P99, P999, CONFLICTS, ABANDONED, FAIRNESS, FILES, SERVER_CPU, WRITER_CPU)
+
+
+def build(builder: TableBuilder) -> Iterator[Table]:
+    """Yield the tables ingest-writers, ingest-scaling, ingest-outcomes and ingest-settings."""
+    yield _writers(builder)
+    yield _scaling(builder)
+    yield _outcomes(builder)
+    yield _settings(builder)
+
+
+def in_order(builder: TableBuilder) -> list[Series]:
+    """Return all series of the part `writers`: those of one table by number of writers, then those of a table each."""
+
+    def place(series: Series) -> tuple[bool, int]:
+        given = WritersSettings.of(series)
+        return given.tables == OWN, given.writers
+
+    return sorted(of_part(builder.run_set, WRITERS).select(), key=place)
+
+
+IDENTITY: tuple[ComputedColumn[Series], ...] = (
+    SYSTEM_OF_SERIES,
+    computed("writers", "Writers", lambda series: WritersSettings.of(series).writers),
+    computed("tables", "Tables", lambda series: "one" if WritersSettings.of(series).tables == ONE else "one each"),
+)
+
+
+def _writers(builder: TableBuilder) -> Table:
+    def share(series: Series) -> float | None:
+        null = next((each for each in builder.run_set.select(mode=series.mode) if each.is_null_baseline), None)
+        return null_share(builder.measures, COMMITS, series, COMMITS, null)
+
+    columns = (
+        *IDENTITY,
+        VERDICT,
+        *(hot_column(builder, quantity) for quantity in MEASURED),
+        computed("null_share", "Of the rate of the null system", share, "%"),
+    )
+    notes = [
+        "Hot runs, closed loop: a writer begins the next batch when the last was acknowledged. Commits that were "
+        "acknowledged inside the window count; their times begin with the first try. Where the oracle does not report "
+        "'exact', acknowledged rows are not in the table as they should be, and speeds are no results.",
+        "Refused: as far as reported, see 'Counted by' in the table ingest-outcomes. Given up: refused in the last try "
+        "of the writer itself. Fairness: Jain's index, 1 where all writers have as many commits. Data files are those "
+        "on the disk, those of refused commits among them.",
+        f"The null system stores nothing. Above {NEAR:g} % of its rate, a rate is in part that of the load generator.",
+        UNEQUAL,
+    ]
+    title = "One table, many writers: commits, times, refusals"
+    chosen = in_order(builder)
+    return builder.computed_table("ingest-writers", title, columns, chosen, hot_runs(chosen), notes)
+
+
+def _scaling(builder: TableBuilder) -> Table:
+    """Return the table of gains from more writers, and from a table for each of them."""
+    chosen = in_order(builder)
+    found = {(each.system, (own := WritersSettings.of(each)).tables, own.writers): each for each in chosen}
+
+    def gain(series: Series) -> BootstrapEstimate | None:
+        return ratio(series, found.get((series.system, ONE, 1)) if WritersSettings.of(series).writers > 1 else None)
+
+    def efficiency(series: Series) -> BootstrapEstimate | None:
+        given = WritersSettings.of(series)
+        return ratio(series, found.get((series.system, OWN, given.writers)) if given.tables == ONE else None)
+
+    def ratio(series: Series, other: Series | None) -> BootstrapEstimate | None:
+        return builder.measures.ratio(COMMITS, series, other) if other and series.runs else None
+
+    columns = (
+        *IDENTITY,
+        computed(COMMITS.name, COMMITS.title, lambda series: builder.measures.hot(COMMITS, series), COMMITS.unit,
+                 interval=True),
+        computed("gain", "Over one writer", gain, "x", interval=True),
+        computed("efficiency", "One table over a table each", efficiency, "x", interval=True),
+    )  # fmt: skip
+    notes = [
+        "Hot runs. 'One table over a table each' is the part of a loss that the table is to blame for: with a table "
+        "each, as many writers share the machine and the catalog's server, and do not overtake each other.",
+        UNEQUAL,
+    ]
+    title = "What more writers bring"
+    return builder.computed_table("ingest-scaling", title, columns, chosen, hot_runs(chosen), notes)
+
+
+def _outcomes(builder: TableBuilder) -> Table:
+    """Return the table of the outcomes of each run's commits, and of its oracle's findings."""
+    all_series = in_order(builder)
+    rows: list[list[Cell]] = []
+    for series in all_series:
+        mode = [column.cell(series) for column in IDENTITY]
+        for run in series.runs:
+            told = outcomes(run)
+            counts = [int((told == name).sum()) for name in (ACKED, CONFLICT, GIVEN_UP, FAILED, UNKNOWN)]
+            oracle, found = run.record(CheckRecord).oracle, run.record(CommitRecord)
+            refused, tried, by = refusals(run)
+            verdict = oracle.words if run.manifest.oracle.applicable else "keeps nothing"
+            rows.append([
+                *mode, run.number, run.state, verdict, len(told), *counts, tried, refused, COUNTED_BY[by],
+                oracle.lost, oracle.doubled, oracle.risen, oracle.phantom, oracle.partial, oracle.done, oracle.not_done,
+                run.footprint.data_files, found.referenced_files, "; ".join(found.first_errors)[:200] or None,
+            ])  # fmt: skip
+        if not series.runs:
+            rows.append([*mode, None, MissingCell(series.missing()), *[None] * 20])
+    columns = (
+        *(column.column for column in IDENTITY), Column("run", "Run"), Column("state", "State"), VERDICT.column,
+        Column("attempts", "Attempts"), Column("acked", "Acknowledged"), Column("conflict", "Conflict, tried again"),
+        Column("given_up", "Given up"), Column("failed", "Failed"), Column("unknown", "Unknown"),
+        Column("tried", "Commits tried"), Column("refused", "Refused"), Column("counted_by", "Counted by"),
+        Column("lost", "Lost rows"), Column("doubled", "Doubled rows"), Column("risen", "Refused and there"),
+        Column("phantom", "Written by no writer"), Column("partial", "Batches in part"),
+        Column("done", "Unknown: was done"), Column("not_done", "Unknown: was not"),
+        Column("files", "Data files"), Column("referenced", "Of the table"), Column("errors", "First errors"),
+    )  # fmt: skip
+    notes = [
+        "An attempt is one call of the client; what the client retries inside is one attempt. The oracle reads all ids "
+        "through another client: each acknowledged row must be there once, and no refused one; rows of an unknown "
+        "outcome may be there once or not at all, and are counted. Data files that are not of the table are left by "
+        "refused commits.",
+    ]
+    runs = [run for series in all_series for run in series.runs]
+    title = "Final status of commits, and what exists afterwards"
+    return builder.table("ingest-outcomes", title, columns, rows, runs, notes)
+
+
+def _settings(builder: TableBuilder) -> Table:
+    rows: list[list[Cell]] = []
+    run_set = of_part(builder.run_set, WRITERS)
+    for series in one_a_system(run_set):
+        system = series.runs[0].manifest.system
+        options = dict(system.options)
+        retries = [options.get(name) for name in ("commit_retries", "retry_wait_ms")]
+        own = "commit-retry" in system.capabilities
+        row: list[Cell] = [series.title, f"{system.client}", system.catalog, "yes" if own else "no"]
+        row += ["as shipped" if value is None else value for value in retries]
+        rows.append([*row, system.durability, "; ".join(system.notes)])
+    columns = (
+        SYSTEM, Column("client", "Client"), Column("catalog", "Catalog"), Column("own", "Retries by itself"),
+        Column("retries", "Retries of a commit"), Column("wait", "First wait", "ms"),
+        Column("durability", "At the acknowledgement"), Column("notes", "Notes"),
+    )  # fmt: skip
+    notes = [
+        "As shipped: DuckLake tries a commit again 10 times, first after 100 ms, then after half as much again each "
+        "time; delta-rs 15 times; PyIceberg 0.10 and DuckDB's Iceberg and Delta extensions never. Whatever a client "
+        "reports as refused is tried again by the writer itself, after a random wait of up to 10 ms, doubled each time "
+        "up to 200 ms."
+    ]
+    title = "Retries of refused commits, and what an acknowledgement promises"
+    return builder.table("ingest-settings", title, columns, rows, hot_runs(run_set.select()), notes)
+
+
+class Writer(SentenceWriter):
+    """Sentences on the part `writers`."""
+
+    @property
+    def run_set(self) -> RunSet:
+        return of_part(self.measures.run_set, WRITERS)
+
+    def _of_one_table(self) -> dict[int, list[Series]]:
+        """Return the series whose writers share one table, by number of writers."""
+        found: dict[int, list[Series]] = {}
+        for each in self.run_set.select(harness=False):
+            given = WritersSettings.of(each)
+            if given.tables == ONE:
+                found.setdefault(given.writers, []).append(each)
+        return found
+
+    def _of_most(self) -> tuple[int, list[Series]]:
+        """Return the most writers of one table and their series; raise NotAvailable if no table had several writers."""
+        found = self._of_one_table()
+        most = max(found, default=1)
+        if most == 1:
+            raise NotAvailable("no table had several writers")
+        return most, found[most]
+
+    def scaling(self) -> str:
+        """Return the sentence on commits of the most writers over one, by systems that hold what they acknowledged."""
+        most, series_of_most = self._of_most()
+        alone = {each.system: each for each in self._of_one_table().get(1, [])}
+        parts, more, fewer = [], 0, 0
+        for series in series_of_most:
+            with suppress(NotAvailable):
+                gain = self.measures.ratio(COMMITS, series, alone.get(series.system)).estimate("x")
+                parts.append((gain.value, f"{estimate_text(gain)} ({series.title})"))
+                more, fewer = more + gain.is_above(1), fewer + gain.is_below(1)
+        if not parts:
+            raise NotAvailable("no system was measured with one writer and with several")
+        parts.sort(reverse=True)
+        return (
+            f"With {most} writers, one table takes this multiple of the commits of one writer: "
+            f"{listed([words for _, words in parts])}. By their intervals, that is more in {more}, fewer in {fewer}, "
+            f"and not distinguishable in {len(parts) - more - fewer} of {len(parts)}."
+        )
+
+    def conflicts(self) -> str:
+        most, series_of_most = self._of_most()
+        parts = []
+        for series in series_of_most:
+            with suppress(NotAvailable):
+                share = self.measures.hot(CONFLICTS, series).scaled(100).estimate("%")
+                parts.append((-share.value, f"{estimate_text(share)} ({series.title})"))
+        if not parts:
+            raise NotAvailable("no system tells")
+        said = listed([words for _, words in sorted(parts)])
+        return (
+            f"Of the commits that {most} writers tried, as far as catalog or client tell, these shares were refused "
+            f"because another one came first: {said}."
+        )
+
+    def retrying(self) -> str:
+        """Return the sentence on the effect of users' own retry settings, if a variant has them."""
+        most, series_of_most = self._of_most()
+        shipped = {each.runs[0].manifest.system.base: each for each in series_of_most if each.runs and not _set(each)}
+        parts = []
+        for series in series_of_most:
+            if series.runs and _set(series):
+                base = shipped.get(series.runs[0].manifest.system.base)
+                with suppress(NotAvailable):
+                    rate = self.measures.ratio(COMMITS, series, base).estimate("x")
+                    words = f"{series.title} {estimate_text(rate)} the commits"
+                    with suppress(NotAvailable):
+                        tail = self.measures.ratio(P50, series, base).estimate("x")
+                        words += f", each of which takes {estimate_text(tail)} the time at the median"
+                    parts.append(words)
+        if not parts:
+            raise NotAvailable("no system was measured with other settings of retries")
+        return (
+            f"With retries as users set them, against the same client as shipped, {most} writers: {'; '.join(parts)}."
+        )
+
+    def lost(self) -> str:
+        """Return the sentence on systems that lose or double what they acknowledged, and on how to reproduce it."""
+        parts: dict[str, list[str]] = {}
+        for series in self.run_set.select(harness=False):
+            for run in series.runs:
+                if run.manifest.oracle.applicable and not run.manifest.oracle.verdict:
+                    oracle, writers = run.record(CheckRecord).oracle, WritersSettings.of(series).writers
+                    words = f"{writers} writers: {oracle.words} of {oracle.expected:,} acknowledged"
+                    parts.setdefault(f"{series.title} ({series.system})", []).append(words)
+        checked = {each.system for each in self.run_set.select(harness=False) if each.runs}
+        if not checked:
+            raise NotAvailable("no run could be checked")
+        if not parts:
+            return "No system lost or doubled a row that it had acknowledged."
+        said = "; ".join(f"{name}: {', '.join(dict.fromkeys(words))}" for name, words in parts.items())
+        names = ", ".join(name.rpartition("(")[2].rstrip(")") + ": {}" for name in parts)
+        return (
+            f"Of {len(checked)} systems, {len(parts)} did not keep what was acknowledged. {said}. To see it again: "
+            f"./tidemark all --config 'studies=[ingest]' 'ingest.systems={{{names}}}'. Speeds of such runs are no "
+            "results, and are given nowhere."
+        )
+
+
+def _set(series: Series) -> bool:
+    """Return True if the series has other retry settings than the client as shipped."""
+    options = dict(series.runs[0].manifest.system.options)
+    return any(options.get(name) is not None for name in RETRIES)
