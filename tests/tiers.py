@@ -20,6 +20,7 @@ TESTS = Path(__file__).parent
 REPORTS = TESTS.parent / ".tidemark" / "tests"
 NO_TESTS = 5  # pytest's exit code if no test was selected
 SLOWEST = 20
+PROGRAMS = ["iceberg-rest", "kafka", "postgres"]  # what the default tier's servers run from
 PARALLEL = ["-n", "2", "--dist", "loadscope", "--no-loadscope-reorder"]
 
 
@@ -28,7 +29,7 @@ class Tier:
     """Folders whose tests run together, and the minutes in which this tier and those before it should end."""
 
     name: str
-    minutes: float
+    minutes: int
     folders: tuple[str, ...]
 
 
@@ -87,24 +88,35 @@ def minutes(seconds: float) -> str:
     return f"{int(seconds) // 60} min {int(seconds) % 60:02} s"
 
 
+def python(module: str, *words: str) -> int:
+    """Run a module and return its exit code; raise KeyboardInterrupt if it was interrupted."""
+    status = run_guarded([sys.executable, "-m", module, *words])
+    if status is None:
+        raise KeyboardInterrupt
+    return status
+
+
 def run(chosen: tuple[Tier, ...], long: bool) -> int:
     """Run the chosen tiers and return the first exit code that is not 0; the JUnit reports are kept in `REPORTS`."""
-    failed, lines, slowest, began = 0, [], [], time.monotonic()
-    which = "" if long else " and not long"
+    began = time.monotonic()
+    programs = PROGRAMS if len(chosen) == 1 else []  # all of them
+    if status := python("tidemark", "provision", *programs):
+        return status
+    lines, slowest = [f"{'set-up':12} {minutes(time.monotonic() - began)}, counted in no tier"], []
+    failed, began, which = 0, time.monotonic(), "" if long else " and not long"
     for tier in chosen:
+        started = time.monotonic()
         for when, options in (("not alone", PARALLEL), ("alone", [])):
             report = REPORTS / f"{tier.name}-{when.replace(' ', '-')}.xml"
             report.unlink(missing_ok=True)
             words = ["-m", f"{tier.name} and {when}{which}", f"--junitxml={report}", *options]
-            status = run_guarded([sys.executable, "-m", "pytest", *paths(tier), *words])
-            if status is None:
-                raise KeyboardInterrupt
+            status = python("pytest", *paths(tier), *words)
             failed = failed or (0 if status == NO_TESTS else status)
             slowest += durations(report)
-        took = time.monotonic() - began
-        lines.append(f"{tier.name:12} {minutes(took)} of {tier.minutes:.0f} min, with the tiers before it")
-        if took > 60 * tier.minutes and not long:
-            lines.append(f"OVER BUDGET: up to the tier '{tier.name}' the tests may take {tier.minutes:.0f} min")
+        own, so_far = time.monotonic() - started, time.monotonic() - began
+        lines.append(f"{tier.name:12} {minutes(own)}; so far {minutes(so_far)} of {tier.minutes} min")
+        if so_far > 60 * tier.minutes and not long:
+            lines.append(f"OVER BUDGET: up to the tier '{tier.name}' the tests may take {tier.minutes} min")
     print(f"\nThe {SLOWEST} slowest tests, each with the fixtures that it was the first to need:")
     for seconds, name in sorted(slowest, reverse=True)[:SLOWEST]:
         print(f"  {seconds:6.1f} s  {name}")

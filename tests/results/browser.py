@@ -62,9 +62,9 @@ class Browser:
         if session:
             message["sessionId"] = session
         os.write(self._write, json.dumps(message).encode() + b"\0")
-        until = time.monotonic() + WAIT_S
+        deadline = time.monotonic() + WAIT_S
         while True:
-            found = self._next(until, method)
+            found = self._next(deadline, method)
             if found.get("id") == self._number:
                 if "error" in found:
                     raise AssertionError(f"{method}: {found['error']}")
@@ -73,9 +73,9 @@ class Browser:
             if (page := self.pages.get(found.get("sessionId", ""))) is not None:
                 page.note(found.get("method", ""), found.get("params", {}))
 
-    def _next(self, until: float, method: str) -> dict[str, Any]:
+    def _next(self, deadline: float, method: str) -> dict[str, Any]:
         while b"\0" not in self._buffer:
-            ready, _, _ = select.select([self._read], [], [], max(0.0, until - time.monotonic()))
+            ready, _, _ = select.select([self._read], [], [], max(0.0, deadline - time.monotonic()))
             if not ready:
                 raise AssertionError(f"{method}: the browser gave no answer in {WAIT_S:g} s")
             read = os.read(self._read, 1 << 20)
@@ -134,9 +134,9 @@ class Page:
 
     def go(self, address: str) -> None:
         self.call("Page.navigate", url=address)
-        until = time.monotonic() + WAIT_S
+        deadline = time.monotonic() + WAIT_S
         while not self.run("document.body?.dataset.ready === 'yes' && document.readyState === 'complete'"):
-            assert time.monotonic() < until, f"the page was not built; it said: {self.problems}"
+            assert time.monotonic() < deadline, f"the page was not built; it said: {self.problems}"
             time.sleep(0.02)
         self.settle()
 
