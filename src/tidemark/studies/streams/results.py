@@ -91,11 +91,7 @@ RESULTS = Results(
         optional=("Polaris",),
     ),
     tables=tables_of(of_thesis, performance, storage, inlining, age),
-    figure_specs=figure_specs_of(
-        "tidemark.studies.streams.figures.components",
-        "tidemark.studies.streams.figures.published",
-        "tidemark.studies.streams.figures.performance",
-    ),
+    figure_specs=figure_specs_of("tidemark.studies.streams.thesis_figures", "tidemark.studies.streams.figures"),
     claims=claims_of(
         STUDY,
         QUANTITIES,

@@ -20,9 +20,9 @@ from tidemark.runs.names import MODES, SINGLE, STAGES
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.views import last_hot
-from tidemark.studies.streams.figures.published import MODE_WORDS
 from tidemark.studies.streams.metrics import HARNESS_RATE, RELATIVE_GROWTH, SYSTEM_RATE, WRITE_MEDIAN
 from tidemark.studies.streams.sentences import Writer
+from tidemark.studies.streams.thesis_figures import MODE_WORDS
 
 COLD_EFFECT, TIME_BUDGET = "Run 0 compared with hot runs: median write", "Time budget of the first hot run"
 
