@@ -14,7 +14,7 @@ from tidemark.config import load
 from tidemark.pipeline.plan import make_plan
 from tidemark.runs.run import Run
 from tidemark.studies.streams.settings import StreamSettings
-from tidemark.studies.streams.tables.age import PARTS, part_median
+from tidemark.studies.streams.storage_tables import PARTS, part_median
 from tidemark.studies.streams.window.rates import Rates, margin
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"

@@ -14,14 +14,12 @@ from tidemark.results.publication import Publication
 from tidemark.runs.names import BATCH, MAIN, SINGLE
 from tidemark.runs.runset import Series
 from tidemark.studies.assembly import claims_of, figure_specs_of, tables_of
-from tidemark.studies.streams import paper, published
+from tidemark.studies.streams import paper, published, storage_tables, tables, thesis_tables
 from tidemark.studies.streams.claims import MEASURES, StreamClaimData
 from tidemark.studies.streams.findings import findings
 from tidemark.studies.streams.metrics import FILES_PER_COMMIT, GROWTH, QUANTITIES, SYSTEM_RATE
 from tidemark.studies.streams.questions import QUESTIONS
 from tidemark.studies.streams.study import STUDY
-from tidemark.studies.streams.tables import age, inlining, performance, storage
-from tidemark.studies.streams.tables import published as of_thesis
 from tidemark.studies.study import Results
 
 HERE = Path(__file__).parent
@@ -90,7 +88,7 @@ RESULTS = Results(
         software=published.SOFTWARE,
         optional=("Polaris",),
     ),
-    tables=tables_of(of_thesis, performance, storage, inlining, age),
+    tables=tables_of(thesis_tables, tables, storage_tables),
     figure_specs=figure_specs_of("tidemark.studies.streams.thesis_figures", "tidemark.studies.streams.figures"),
     claims=claims_of(
         STUDY,
@@ -113,7 +111,7 @@ RESULTS = Results(
         parts=paper.parts,
         findings=findings,
     ),
-    notes=lambda run_set: performance.reading_notes(run_set.series),
+    notes=lambda run_set: tables.reading_notes(run_set.series),
     questions=QUESTIONS,
     costs=_costs,
     first_figure="figure-5.1",
