@@ -21,8 +21,8 @@ from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureS
 from tidemark.results.figures.panels import cpu_strips, scatter_panels
 from tidemark.runs.names import BATCH, SINGLE
 from tidemark.runs.run import Run
+from tidemark.studies.streams.findings import FALLS, FLAT, GROWS
 from tidemark.studies.streams.metrics import GROWTH, HARNESS_RATE
-from tidemark.studies.streams.sentences import FALLS, FLAT, GROWS
 
 THREADS, BATCH_SIZE = "threads", "batch-size"  # sweeps of the shipped configuration
 BOX_WIDTH, BOX_HEIGHT = 1.24, 0.5
