@@ -38,11 +38,11 @@ from tidemark.stream.producer import Producer
 from tidemark.stream.sizes import weigh
 from tidemark.stream.topics import Topics
 from tidemark.studies.streams.settings import StreamSettings
+from tidemark.studies.streams.study import Streams
 from tidemark.studies.streams.window.loop import clock
-from tidemark.studies.streams.window.rates import Rates
 from tidemark.studies.streams.window.runner import open_window
 from tidemark.studies.streams.window.samples import GROW, Samples, StreamWindow
-from tidemark.studies.streams.workload import Streams
+from tidemark.studies.streams.window.session import Rates
 from tidemark.systems.registry import SystemEntry, registry, variant
 
 TRIPS = 200_000

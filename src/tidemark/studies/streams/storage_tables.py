@@ -28,7 +28,7 @@ from tidemark.runs.run import Run
 from tidemark.runs.views import last_hot
 from tidemark.studies.streams import published
 from tidemark.studies.streams.metrics import GROWTH, WRITE_AMPLIFICATION, WRITE_MEDIAN
-from tidemark.studies.streams.record import FLUSHED, STREAMED, NotRead, StreamRecord
+from tidemark.studies.streams.settings import FLUSHED, STREAMED, NotRead, StreamRecord
 
 MB = 1e6
 FORMAT = "DuckLake"
