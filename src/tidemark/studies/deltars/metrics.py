@@ -17,8 +17,8 @@ from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvail
 from tidemark.analysis.statistics import FEWEST, BootstrapEstimate, generator, known, quantile
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.deltars.samples import READ, WRITE
 from tidemark.studies.deltars.settings import DATA, DeltarsSettings
-from tidemark.studies.deltars.window.samples import READ, WRITE
 
 NOT_THE_SOURCE = "a table does not hold what was written"
 SECONDS = 1e-9  # seconds per nanosecond
@@ -196,7 +196,7 @@ QUANTITIES = MetricSet(
         REFUSED, CPU, PEAK, BYTES, UPLOAD, MATERIALISED, UPLOAD_SHARE, START_SHARE,
     ),
     headline=(WRITE_MEDIAN, READ_MEDIAN, WRITE_RATE),
-    code=("studies/deltars/metrics.py", "studies/deltars/window/samples.py"),
+    code=("studies/deltars/metrics.py", "studies/deltars/samples.py"),
 )  # fmt: skip
 
 

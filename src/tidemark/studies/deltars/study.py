@@ -30,7 +30,7 @@ class Tables(Workload):
 
     name = "tables"
     measurement = 1
-    runner = "tidemark.studies.deltars.window.runner"
+    runner = "tidemark.studies.deltars.runner"
     takes_trips = False
     ends_by_itself = True
     tools = (data.TOOL,)

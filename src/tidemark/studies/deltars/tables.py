@@ -40,8 +40,8 @@ from tidemark.studies.deltars.metrics import (
     tables_of,
     times,
 )
+from tidemark.studies.deltars.samples import READ, WRITE, TablesRecord
 from tidemark.studies.deltars.settings import DeltarsSettings
-from tidemark.studies.deltars.window.samples import READ, WRITE, TablesRecord
 
 DATA, CORES, REPETITIONS = Column("data", "Table"), Column("cores", "Processors"), Column("n", "Repetitions")
 STAND_INS = (

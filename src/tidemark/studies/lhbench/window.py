@@ -20,11 +20,10 @@ from tidemark.runs.coding.serde import Pairs, pairs, written
 from tidemark.runs.manifest import Footprint, together
 from tidemark.runs.proofs import Oracle
 from tidemark.services.spark.server import Spark
-from tidemark.studies.lhbench.data.store import Store
+from tidemark.studies.lhbench.data.store import Store, Verifier
 from tidemark.studies.lhbench.record import NOT_TOLD, Answer, Compared, Done, LakeRecord, LakeWindow, tell
 from tidemark.studies.lhbench.script import QUERY, Held, Phase, Step, script
 from tidemark.studies.lhbench.settings import settings_of
-from tidemark.studies.lhbench.verifier.calls import Verifier
 from tidemark.studies.lhbench.verifier.readers import NO_WAY, WAYS
 from tidemark.systems.base import Context
 from tidemark.systems.spark_sql.base import Ran, SqlEngineTable

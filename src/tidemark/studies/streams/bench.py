@@ -37,12 +37,12 @@ from tidemark.stream.events import Encoding
 from tidemark.stream.producer import Producer
 from tidemark.stream.sizes import weigh
 from tidemark.stream.topics import Topics
+from tidemark.studies.streams.loop import clock
+from tidemark.studies.streams.runner import open_window
+from tidemark.studies.streams.samples import GROW, Samples, StreamWindow
+from tidemark.studies.streams.session import Rates
 from tidemark.studies.streams.settings import StreamSettings
 from tidemark.studies.streams.study import Streams
-from tidemark.studies.streams.window.loop import clock
-from tidemark.studies.streams.window.runner import open_window
-from tidemark.studies.streams.window.samples import GROW, Samples, StreamWindow
-from tidemark.studies.streams.window.session import Rates
 from tidemark.systems.registry import SystemEntry, registry, variant
 
 TRIPS = 200_000

@@ -16,8 +16,8 @@ from tidemark.measure.workload import Workload
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.kafka import Kafka
 from tidemark.settings import or_else
+from tidemark.studies.streams.session import Rates, Session
 from tidemark.studies.streams.settings import AHEAD, PRODUCER, SECTION, StreamSettings, StreamsSection
-from tidemark.studies.streams.window.session import Rates, Session
 from tidemark.studies.study import Study
 from tidemark.systems.base import Capability, Variant
 from tidemark.systems.registry import spec_of, variant, with_defaults
@@ -39,7 +39,7 @@ class Streams(Workload):
 
     name = "streams"
     measurement = 1
-    runner = "tidemark.studies.streams.window.runner"
+    runner = "tidemark.studies.streams.runner"
     services = (Kafka,)
     excluded_groups = (Kafka.name, PRODUCER)
 
