@@ -61,12 +61,6 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     return made
 
 
-def limits(config: Config) -> list[str]:
-    """Check the section and return no limits: users are connections, which no number of processors limits."""
-    section(config)
-    return []
-
-
 class Catalogs(Workload):
     """Workload of users who send requests to a catalog one after another; run 0 is on a server that just started."""
 

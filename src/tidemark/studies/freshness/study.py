@@ -100,10 +100,4 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     return made
 
 
-def limits(config: Config) -> list[str]:
-    """Check the section and return no limits: a rate that is too high for a system is what the study looks for."""
-    section(config)
-    return []
-
-
 WORKLOAD = Freshness

@@ -139,7 +139,7 @@ class Lhbench(Workload):
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     """Return the series of `config` under one stack, in no particular order; `base` holds their common fields."""
-    section = _section(config)
+    section = LhbenchSection.parse(config.sections[SECTION], config.protocol, config.origin, config.seed)
     master = section.given["engine"]["master"]
     if master is not None:
         base = replace(base, services=replace(config.services, spark_master=master))
@@ -166,18 +166,6 @@ def _cells(section: LhbenchSection, system: str) -> Iterator[tuple[LhbenchSettin
         sizes = section.part(part, system)
         if sizes is not None:
             yield from ((settings, sizes["repeats"]) for settings in PARTS[part].cells(section, sizes))
-
-
-def limits(config: Config) -> list[str]:
-    """Validate the settings and return no limits: a size that exceeds the disk ends its series with that reason."""
-    section = _section(config)
-    for each in section.measured:
-        list(_cells(section, each.name))
-    return []
-
-
-def _section(config: Config) -> LhbenchSection:
-    return LhbenchSection.parse(config.sections[SECTION], config.protocol, config.origin, config.seed)
 
 
 WORKLOAD = Lhbench
