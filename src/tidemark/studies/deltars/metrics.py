@@ -254,6 +254,17 @@ def find(run_set: RunSet, system: str, data: str, cores: int) -> Series | None:
     )
 
 
+def by_refusals(series: Series) -> list[tuple[int, list[float]]]:
+    """Return the seconds of the writes by the number of closes that the NameNode refused, also if tables are wrong."""
+    found: dict[int, list[float]] = {}
+    for run in series.runs:
+        writes = run.words("call") == WRITE
+        pairs = zip(run.column("refused")[writes], run.column("elapsed_ns")[writes], strict=True)
+        for refused, elapsed_ns in pairs:
+            found.setdefault(int(refused), []).append(float(elapsed_ns) / 1e9)
+    return sorted(found.items())
+
+
 def limit_of(run: Run) -> int | None:
     """Return the most messages that a run's application takes, 0 for all; None for a system without such a limit."""
     found = dict(run.manifest.system.options).get("limit")
