@@ -43,10 +43,6 @@ def unfinished(run: Run) -> bool:
     return is_unfinished(run.manifest.oracle, run.record(FreshnessRecord).gave_up)
 
 
-def was_killed(run: Run) -> bool:
-    return bool(run.record(FreshnessRecord).kills)
-
-
 def _age(run: Run, column: str, probability: float) -> BootstrapEstimate:
     """Return a quantile of the events' ages, in seconds; samples are in the order of their due times."""
     ages = sound(run).column(column)
@@ -116,7 +112,7 @@ def _slope(run: Run) -> BootstrapEstimate:
 
     Seconds per second: above 0 the table falls behind. From commits while events arrive, with their mean interval.
     """
-    if was_killed(run):
+    if run.record(FreshnessRecord).kills:
         raise NotAvailable("it was killed")
     commit, ages = sound(run).column("commit"), run.column("elapsed_ns")
     last = np.flatnonzero(np.diff(commit, append=commit[-1] + 1))

@@ -386,11 +386,8 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
     kafka = test_bed.servers.by_class[Kafka]
     assert isinstance(kafka, Kafka)
     del seconds
-    encoding, schema, trips = (
-        FreshnessSettings.of(test_bed.spec).encoding,
-        test_bed.workload.trips_schema,
-        test_bed.workload.trips,
-    )
+    encoding = FreshnessSettings.of(test_bed.spec).encoding
+    schema, trips = test_bed.workload.trips_schema, test_bed.workload.trips
     with ExitStack() as stack:
         directory = stack.enter_context(test_bed.folder(name))
         show("making table and topic")

@@ -162,10 +162,8 @@ def bench(workspace: Workspace, base: SeriesSpec, repetitions: int, seconds: flo
 def _measure(test_bed: TestBed, seconds: float) -> tuple[StreamWindow, float]:
     """Measure one window on a separate table and topic; return the window and the CPU seconds spent on sampling."""
     with open_window(test_bed, "bench", seconds, lambda _what: None) as runner:
-        window, watch = (
-            runner.new_window(),
-            Watch(test_bed.work, test_bed.groups(runner), test_bed.workload.excluded_groups),
-        )
+        window = runner.new_window()
+        watch = Watch(test_bed.work, test_bed.groups(runner), test_bed.workload.excluded_groups)
         for _ in runner.segments(window, seconds):
             with watch:
                 runner.execute(window, seconds)

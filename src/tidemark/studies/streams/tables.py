@@ -95,7 +95,10 @@ def _latency(builder: TableBuilder) -> Table:
     columns = (
         *PER_RUN,
         Column("n", "n"),
-        *(Column(_key(quantity), _heading(quantity), quantity.unit, interval=True) for quantity in asked),
+        *(
+            Column(_key(quantity), quantity.name[0].upper() + quantity.name[1:], quantity.unit, interval=True)
+            for quantity in asked
+        ),
     )
     notes = [
         "Times are per operation: in batches, a write or a read covers a whole batch. Outliers are included. A "
@@ -115,10 +118,6 @@ def reading_notes(series: Sequence[Series]) -> tuple[str, ...]:
         "share of the read time. Read times are therefore means over read batches, with shorter tails than those of "
         "single events. The sweep 'reads' reads one event at a time.",
     )
-
-
-def _heading(quantity: Metric) -> str:
-    return quantity.name[0].upper() + quantity.name[1:]
 
 
 def _key(quantity: Metric) -> str:
