@@ -29,9 +29,9 @@ from tidemark.results.tables import proofs as tables_proofs
 from tidemark.results.tables import setup as tables_setup
 from tidemark.results.tables.table import Table
 from tidemark.runs.runset import RunSet
+from tidemark.studies.streams import published as tables_thesis
 from tidemark.studies.streams import storage_tables as tables_storage
 from tidemark.studies.streams import tables as tables_beyond
-from tidemark.studies.streams import thesis_tables as tables_thesis
 from tidemark.studies.streams.metrics import (
     DISK_IQR,
     DISK_MEDIAN,

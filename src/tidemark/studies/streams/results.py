@@ -20,7 +20,7 @@ from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, col
 from tidemark.runs.names import BATCH, MAIN, MODES, SINGLE
 from tidemark.runs.runset import Series
 from tidemark.studies.assembly import claims_of, figure_specs_of, tables_of
-from tidemark.studies.streams import paper, published, storage_tables, tables, thesis_tables
+from tidemark.studies.streams import paper, published, storage_tables, tables
 from tidemark.studies.streams.claims import MEASURES, StreamClaimData
 from tidemark.studies.streams.findings import findings, growth_percent
 from tidemark.studies.streams.metrics import (
@@ -318,7 +318,7 @@ RESULTS = Results(
         software=published.SOFTWARE,
         optional=("Polaris",),
     ),
-    tables=tables_of(thesis_tables, tables, storage_tables),
+    tables=tables_of(published, tables, storage_tables),
     figure_specs=figure_specs_of("tidemark.studies.streams.thesis_figures", "tidemark.studies.streams.figures"),
     claims=claims_of(
         STUDY,
