@@ -43,7 +43,6 @@ def section(config: Config) -> CatalogsSection:
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
-    """Return the series of `config` under one stack, in no particular order; `base` holds the fields that all share."""
     catalogs = section(config)
     made: list[SeriesSpec] = []
     for entry, users in product(catalogs.systems, catalogs.protocol.users):

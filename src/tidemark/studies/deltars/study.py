@@ -77,7 +77,6 @@ def section(config: Config) -> DeltarsSection:
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
-    """Return the series of `config` under one stack, in no particular order; `base` holds their common fields."""
     deltars = section(config)
     made: list[SeriesSpec] = []
     for given in deltars.systems:

@@ -74,7 +74,6 @@ def section(config: Config) -> FreshnessSection:
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
-    """Return the series of `config` under one stack, in no particular order; `base` holds the fields that all share."""
     freshness = section(config)
     missing = config.services.why_no_polaris()
     made: list[SeriesSpec] = []

@@ -138,7 +138,6 @@ class Lhbench(Workload):
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
-    """Return the series of `config` under one stack, in no particular order; `base` holds their common fields."""
     section = LhbenchSection.parse(config.sections[SECTION], config.protocol, config.origin, config.seed)
     master = section.given["engine"]["master"]
     if master is not None:

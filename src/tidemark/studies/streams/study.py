@@ -78,7 +78,6 @@ def section(config: Config) -> StreamsSection:
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
-    """Return the series of `config` under one stack, in no particular order; `base` holds the fields that all share."""
     streams = section(config)
     made: list[SeriesSpec] = []
     for entry, mode in itertools.product(streams.systems, streams.modes):
@@ -90,7 +89,7 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
             with_defaults(entry, streams.given),
             chosen,
             settings,
-            window_seconds=_window_seconds(chosen, streams),
+            window_seconds=streams.protocol.window_seconds if _stores(chosen) else streams.harness_window_seconds,
             runs=streams.protocol.runs,
         )
         if streams.main:
@@ -115,10 +114,6 @@ def limits(config: Config) -> list[str]:
 
 def _stores(chosen: Variant) -> bool:
     return Capability.READ_BACK in chosen.system.capabilities
-
-
-def _window_seconds(chosen: Variant, streams: StreamsSection) -> float:
-    return streams.protocol.window_seconds if _stores(chosen) else streams.harness_window_seconds
 
 
 def _repeated(spec: SeriesSpec, repeats: int, chosen: Variant) -> list[SeriesSpec]:
