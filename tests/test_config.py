@@ -17,7 +17,7 @@ from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.pipeline.plan import Plan, make_plan
 from tidemark.schema import schema
-from tidemark.studies.registry import registry
+from tidemark.studies.study import registry
 
 SHIPPED = Path(__file__).parents[1] / "config.yaml"
 

@@ -17,7 +17,7 @@ from tidemark.measure import series
 from tidemark.machine import sampler
 from tidemark.runs import manifest, outcome, plan, spec
 from tidemark.runs.coding import write
-from tidemark.studies.registry import registry as studies
+from tidemark.studies.study import registry as studies
 from tidemark.systems.registry import registry
 make_plan(load(Path(sys.argv[1])))
 assert studies() and all(study.workload for study in studies().values())

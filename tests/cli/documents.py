@@ -17,7 +17,7 @@ from tidemark.cli.words import VALUES, explained
 from tidemark.config import load
 from tidemark.errors import TidemarkError
 from tidemark.pipeline.plan import make_plan
-from tidemark.studies.registry import registry
+from tidemark.studies.study import registry
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = ("README.md", "ARTIFACT.md", "CONTRIBUTING.md", "docs/findings.md", "docs/studies.md")

@@ -18,8 +18,8 @@ from tidemark.errors import ServiceError, TidemarkError
 from tidemark.paths import Workspace
 from tidemark.services.spark.formats import SparkBefore
 from tidemark.software.tools import provide_tool
+from tidemark.studies.lhbench.data.store import TOOL, Verifier
 from tidemark.studies.lhbench.script import QUERY, Phase, Step
-from tidemark.studies.lhbench.verifier.calls import TOOL, Verifier
 from tidemark.studies.lhbench.verifier.readers import HUDI, WAYS
 from tidemark.studies.lhbench.window import second_engine
 from tidemark.systems.base import Context

@@ -15,7 +15,7 @@ import pytest
 
 from tidemark.errors import SystemFailure
 from tidemark.software.tools import packages, provide_tool
-from tidemark.studies.deltars.window.oracle import Comparer
+from tidemark.studies.deltars.oracle import Comparer
 from tidemark.systems.base import Capability, Context
 from tidemark.systems.bulk.base import BulkTable
 from tidemark.systems.bulk.process import Client

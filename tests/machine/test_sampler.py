@@ -18,7 +18,7 @@ from tidemark.machine import sampler as sampler_module
 from tidemark.machine.disk import DiskCounter
 from tidemark.machine.processes import MachineTimes, children, cpu_seconds, proportional_bytes
 from tidemark.machine.sampler import LEAST_SECONDS, Group, Sampler
-from tidemark.studies.streams.window import loop
+from tidemark.studies.streams import loop
 
 BUSY = "import time\nend = time.perf_counter() + 60\nwhile time.perf_counter() < end: pass"
 

@@ -67,12 +67,12 @@ def digests() -> tuple[str, str]:
 
 def test_digests_of_the_real_package_cover_many_modules() -> None:
     forget()
-    found = {path.name for path in code.led_to("tidemark.studies.streams.workload")}
-    assert {"workload.py", "runner.py", "loop.py", "samples.py", "kafka.py", "producer.py", "source.py"} <= found
+    found = {path.name for path in identity._measuring(code.led_to("tidemark.studies.streams.study"))}
+    assert {"study.py", "runner.py", "loop.py", "samples.py", "kafka.py", "producer.py", "source.py"} <= found
     assert "postgres.py" not in found and "table.py" not in found
     client = {path.name for path in code.led_to("tidemark.systems.ducklake.postgres")}
     assert {"table.py", "postgres.py", "duckdb_client.py"} <= client and "loop.py" not in client
-    assert len(harness_digest("tidemark.studies.streams.workload")) == 64
+    assert len(harness_digest("tidemark.studies.streams.study")) == 64
 
 
 @pytest.mark.parametrize(

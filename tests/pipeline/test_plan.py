@@ -11,7 +11,7 @@ from tidemark.config import load
 from tidemark.pipeline import plan as plan_module
 from tidemark.pipeline.plan import Plan, make_plan
 from tidemark.runs.spec import SeriesSpec
-from tidemark.studies.streams.workload import Streams
+from tidemark.studies.streams.study import Streams
 from tidemark.systems import MEASUREMENTS
 from tidemark.systems.base import Options
 from tidemark.systems.delta.delta_rs import DeltaRs

@@ -9,7 +9,7 @@ from tidemark.pipeline.build import parts
 from tidemark.results.claims.judge import ClaimReport, judge_all
 from tidemark.results.tables.table import TableBuilder
 from tidemark.runs.runset import RunSet
-from tidemark.studies.registry import registry
+from tidemark.studies.study import registry
 
 
 def made(folder: Path, name: str) -> Path:

@@ -29,9 +29,8 @@ from tidemark.results.figures.context import FigureContext, FigureSpec, Group, L
 from tidemark.results.figures.panels import binned, scatter_panels
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
-from tidemark.studies.streams.figures import components as figures_studies
-from tidemark.studies.streams.figures import performance as figures_beyond
-from tidemark.studies.streams.figures import published as figures_thesis
+from tidemark.studies.streams import figures as figures_beyond
+from tidemark.studies.streams import thesis_figures as figures_thesis
 from tidemark.studies.streams.metrics import GROWTH, QUANTITIES
 
 THESIS = [f"figure-{name}" for name in ("4.1", "4.2", *(f"5.{n}" for n in range(1, 13)))]
@@ -121,7 +120,7 @@ def test_a_synthetic_dataset_is_named_in_every_picture(drawn: Path) -> None:
 def test_real_dataset_is_not_called_synthetic(tmp_path: Path) -> None:
     results = write_run_set(tmp_path, [DUCKLAKE], window_s=2, synthetic=False)
     context = FigureContext.of(Measures(RunSet.load(results), QUANTITIES))
-    draw(context, list(figures_thesis.figure_specs())[:1], tmp_path / "out")
+    draw(context, [s for s in figures_thesis.figure_specs() if s.name == "figure-5.1"], tmp_path / "out")
     picture = made(tmp_path / "out", "figure-5.1.svg").read_text()
     assert "SYNTHETIC" not in picture
     assert "sha256 abababab" in picture
@@ -131,7 +130,7 @@ def test_the_same_runs_give_the_same_bytes(drawn: Path, tmp_path: Path) -> None:
     """One figure of each kind is drawn again alone: neither the clock nor the drawing order affects a figure."""
     context = FigureContext.of(Measures(RunSet.load(drawn), QUANTITIES))
     kinds = ("figure-5.3", "figure-5.10", "figure-A.12", "batch-size")
-    every = [*figures_studies.figure_specs(), *figures_thesis.figure_specs()]
+    every = list(figures_thesis.figure_specs())
     draw(context, [figure_spec for figure_spec in reversed(every) if figure_spec.name in kinds], tmp_path)
     names = sorted(path.name for path in tmp_path.rglob("*.*") if path.suffix != ".json")
     assert len(names) == 3 * len(kinds)
@@ -156,7 +155,7 @@ def test_run_missing_from_the_protocol_is_reported(tmp_path: Path) -> None:
     results = write_run_set(tmp_path, [replace(DUCKLAKE, factors=(1.0, 1.0), merge_s=None)], window_s=2)
     context = FigureContext.of(Measures(RunSet.load(results), QUANTITIES))
     wanted = ("figure-4.2", "figure-5.3", "figure-A.2", "figure-A.11")
-    every = [*figures_studies.figure_specs(), *figures_thesis.figure_specs()]
+    every = list(figures_thesis.figure_specs())
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "figure-9.9.svg").write_text("of an earlier configuration")
     draw(context, [figure_spec for figure_spec in every if figure_spec.name in wanted], tmp_path / "out")
@@ -174,7 +173,7 @@ def test_a_figure_is_as_wide_as_a_column_or_a_page(drawn: Path) -> None:
     context = FigureContext.of(Measures(RunSet.load(drawn), QUANTITIES))
     widths = set()
     with style.applied():
-        for figure_spec in [*figures_studies.figure_specs(), *figures_thesis.figure_specs()][:8]:
+        for figure_spec in list(figures_thesis.figure_specs())[:8]:
             widths.add(figure_spec.draw(context).frame.figure.get_figwidth())
     assert widths == {style.COLUMN, style.PAGE}
 
@@ -319,13 +318,13 @@ def test_a_study_of_threads_names_the_threads(drawn: Path) -> None:
 
 
 def test_sketch_names_are_unique() -> None:
-    every: list[FigureSpec] = [*figures_studies.figure_specs(), *figures_thesis.figure_specs()]
+    every = list(figures_thesis.figure_specs())
     assert len({figure_spec.name for figure_spec in every}) == len(every) == 3 + 32
 
 
 def test_text_in_figures_has_the_papers_font_and_a_readable_size(drawn: Path) -> None:
     context = FigureContext.of(Measures(RunSet.load(drawn), QUANTITIES))
-    every = [*figures_studies.figure_specs(), *figures_thesis.figure_specs(), *figures_beyond.figure_specs()]
+    every = [*figures_thesis.figure_specs(), *figures_beyond.figure_specs()]
     kinds = {"figure-4.1", "figure-4.2", "batch-size", "latency-single", "footprint-batch", "time-budget"}
     kinds |= {f"figure-5.{number}" for number in range(1, 7)} | {"cold-effect", "throughput-single"}
     with style.applied():

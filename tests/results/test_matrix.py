@@ -27,10 +27,10 @@ from tidemark.results.report.summary_table import (
 )
 from tidemark.runs.manifest import SystemPart
 from tidemark.runs.runset import RunSet
-from tidemark.studies.registry import registry
 from tidemark.studies.streams.metrics import QUANTITIES, STREAM_GROUPS
-from tidemark.studies.streams.questions import QUESTIONS
-from tidemark.studies.streams.workload import Streams
+from tidemark.studies.streams.results import QUESTIONS
+from tidemark.studies.streams.study import Streams
+from tidemark.studies.study import registry
 from tidemark.systems.registry import registry as systems
 
 KEYS = [question.key for question in QUESTIONS]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.results.pins import PINS, RICH, STUDIES, digest, outcomes
 
-from tidemark.studies.registry import registry
+from tidemark.studies.study import registry
 
 
 @pytest.mark.parametrize("study", STUDIES)

@@ -23,10 +23,10 @@ from tidemark.results.claims.retest import retest
 from tidemark.results.paper.method_text import setting
 from tidemark.results.tables import setup as tables_setup
 from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.streams import published as tables_thesis
+from tidemark.studies.streams import tables as tables_beyond
 from tidemark.studies.streams.metrics import QUANTITIES, WRITE_MEDIAN
 from tidemark.studies.streams.results import RESULTS
-from tidemark.studies.streams.tables import performance as tables_beyond
-from tidemark.studies.streams.tables import published as tables_thesis
 
 DRIFT = (1.0, 1.25)  # slowdown of the machine in the second repeat
 MODELS = (

@@ -29,9 +29,9 @@ from tidemark.results.tables import setup
 from tidemark.runs.plan import PlanFile, Round
 from tidemark.runs.provenance import unfinished
 from tidemark.runs.runset import RunSet
+from tidemark.studies.streams import tables as performance
 from tidemark.studies.streams.metrics import QUANTITIES
 from tidemark.studies.streams.results import RESULTS
-from tidemark.studies.streams.tables import performance
 
 SENTENCE = "Round 1 of 2: each system was measured once so far; "
 SENTENCE += "intervals will still change, as how repeats differ is not in them."

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.runs.runset import DELTA, Model, write_run_set
 
-from tidemark.studies.deltars.window.samples import READ, WRITE, Done
+from tidemark.studies.deltars.samples import READ, WRITE, Done
 
 STUDY, MODE = "deltars", "supplier_sf1-2"
 TABLES = replace(DELTA, system="delta-rs-local", title="delta-rs", factors=(1.0, 1.0))

@@ -29,6 +29,9 @@ from tidemark.results.tables import proofs as tables_proofs
 from tidemark.results.tables import setup as tables_setup
 from tidemark.results.tables.table import Table
 from tidemark.runs.runset import RunSet
+from tidemark.studies.streams import published as tables_thesis
+from tidemark.studies.streams import storage_tables as tables_storage
+from tidemark.studies.streams import tables as tables_beyond
 from tidemark.studies.streams.metrics import (
     DISK_IQR,
     DISK_MEDIAN,
@@ -39,9 +42,6 @@ from tidemark.studies.streams.metrics import (
 )
 from tidemark.studies.streams.paper import streaming
 from tidemark.studies.streams.results import RESULTS
-from tidemark.studies.streams.tables import performance as tables_beyond
-from tidemark.studies.streams.tables import published as tables_thesis
-from tidemark.studies.streams.tables import storage as tables_storage
 
 SHORT = 2.0  # seconds of a window
 READS = {"sweeps": ["main", "reads"], "read_ahead": 64, "sweep": {"reads": {"axis": "read_ahead", "values": [1]}}}

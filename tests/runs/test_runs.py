@@ -21,7 +21,7 @@ from tidemark.runs.outcome import Outcome
 from tidemark.runs.plan import PlanFile
 from tidemark.runs.runset import RunSet
 from tidemark.runs.samples import MACHINE_COLUMNS, OPERATION_COLUMNS
-from tidemark.studies.streams.window.samples import OPERATIONS
+from tidemark.studies.streams.samples import OPERATIONS
 
 
 def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:

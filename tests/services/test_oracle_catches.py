@@ -27,7 +27,7 @@ from tidemark.services.postgres import Postgres
 from tidemark.services.servers import Servers, prepared
 from tidemark.stream.sizes import weigh
 from tidemark.studies.streams.settings import StreamSettings
-from tidemark.studies.streams.workload import Streams
+from tidemark.studies.streams.study import Streams
 from tidemark.systems.base import System, Variant
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.ducklake.files import DuckLakeInlined

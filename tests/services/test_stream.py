@@ -23,8 +23,8 @@ from tidemark.stream.producer import CHUNK, Producer
 from tidemark.stream.sizes import EventSizes, weigh
 from tidemark.stream.source import Source
 from tidemark.stream.topics import Topics
-from tidemark.studies.streams.window.loop import run_segment
-from tidemark.studies.streams.window.samples import Samples, StreamWindow
+from tidemark.studies.streams.loop import run_segment
+from tidemark.studies.streams.samples import Samples, StreamWindow
 
 TRIPS = 3_000
 PAUSE_S = 0.5

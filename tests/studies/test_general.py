@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from tidemark.analysis.metrics import Metric, MetricSet, Quantile
-from tidemark.studies.registry import registry
 from tidemark.studies.streams.metrics import GROWTH, QUANTITIES, RELATIVE_GROWTH, WRITE_MEDIAN
 from tidemark.studies.streams.results import RESULTS
+from tidemark.studies.study import registry
 
 PACKAGE = Path(__file__).parents[2] / "src" / "tidemark"
 ABOVE = ("studies", "pipeline", "cli", "measure")

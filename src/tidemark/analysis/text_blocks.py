@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import ClassVar
 
-from tidemark.analysis.formatting import listed
+from tidemark.analysis.formatting import estimate_text, listed
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import NotAvailable
-from tidemark.runs.runset import RunSet
+from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.runs.runset import RunSet, Series
 
 NEGATIVE = re.compile(r"\b(?:not|no)\b")  # "does not grow for every system" could be read as "for some"
 NOT_SHOWN = "These runs do not show it"
@@ -37,12 +39,33 @@ def conclusion(subject: str, pronoun: str, groups: Mapping[str, Sequence[str]]) 
 class SentenceWriter:
     """Writer of sentences about runs. Studies subclass it, with one method per sentence that may raise NotAvailable."""
 
+    study: ClassVar[str] = ""
+    names: ClassVar[tuple[str, ...]] = ()  # sentences, each by the method of that name
+
     def __init__(self, measures: Measures) -> None:
         self.measures = measures
 
     @property
     def run_set(self) -> RunSet:
         return self.measures.run_set
+
+    def sentences(self) -> dict[str, str]:
+        """Return all sentences by their names in the study's chapter."""
+        return {f"{self.study}-{name}": or_why(getattr(self, name.replace("-", "_"))) for name in self.names}
+
+    def values(self, quantity: Metric, series: Sequence[Series], unit: str = "") -> str:
+        """Return the value of each series that has one, with the series' title, smallest first.
+
+        Raises NotAvailable if no series has one.
+        """
+        found = []
+        for each in series:
+            with suppress(NotAvailable):
+                estimate = self.measures.value(quantity, each).estimate(unit or quantity.unit)
+                found.append((estimate.value, f"{estimate_text(estimate)} ({each.title})"))
+        if not found:
+            raise NotAvailable("no system has it")
+        return listed([words for _, words in sorted(found)])
 
 
 def or_why(write: Callable[[], str]) -> str:

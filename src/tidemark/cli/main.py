@@ -128,7 +128,7 @@ def show_config(context: typer.Context, config: Overrides = None, configfile: Co
 def studies() -> None:
     """List the studies, the question of each, and the settings of its section of config.yaml."""
     from tidemark.schema import sections
-    from tidemark.studies.registry import registry
+    from tidemark.studies.study import registry
 
     for name, study in registry().items():
         print(f"{name}: {study.title}")

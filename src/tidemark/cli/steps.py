@@ -221,7 +221,7 @@ def _measure(workspace: Workspace, path: Path, position: int) -> None:
     from tidemark.runs.spec import SeriesSpec
     from tidemark.services.http import keep_loopback_direct
     from tidemark.services.leftovers import drop_leftovers
-    from tidemark.studies.registry import registry
+    from tidemark.studies.study import registry
 
     keep_loopback_direct()
     drop_leftovers(workspace)

@@ -11,7 +11,7 @@ from tidemark import code
 # the shapes of run files, whose meaning has a version, and the declarations of settings, whose values a run records.
 MEASURING = ("machine", "measure", "services", "stream", "studies", "systems", "process_lifetime.py")
 FRAME = "tidemark.measure.series"
-NOT_ITS_OWN = "studies/registry.py", "studies/study.py"
+NOT_ITS_OWN = "studies/study.py"  # what every study has, and no study measures with
 DECLARATIONS = "config.py"  # in the folder of a study
 
 
@@ -31,6 +31,5 @@ def client_digest(system: str) -> str:
 
 
 def _measuring(paths: frozenset[Path]) -> list[Path]:
-    others = {code.PACKAGE / name for name in NOT_ITS_OWN}
-    measuring = [path for path in code.files(*MEASURING) if path in paths and path not in others]
+    measuring = [path for path in code.files(*MEASURING) if path in paths and path != code.PACKAGE / NOT_ITS_OWN]
     return [path for path in measuring if path.name != DECLARATIONS]

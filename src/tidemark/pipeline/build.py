@@ -26,8 +26,7 @@ from tidemark.results.report.summary_table import Subject, matrix_table
 from tidemark.results.tables import setup, stacks, sweeps
 from tidemark.results.tables.table import Table, TableBuilder, write_tables
 from tidemark.runs.runset import RunSet
-from tidemark.studies.registry import registry
-from tidemark.studies.study import Results, Study, no_costs
+from tidemark.studies.study import Results, Study, no_costs, registry
 
 CLAIMS = "claims.json"
 USUAL = Path("results")  # may not exist before the first run

@@ -27,8 +27,7 @@ from tidemark.runs.spec import FORMAT, SeriesSpec
 from tidemark.services.base import Service
 from tidemark.services.servers import locks_of, started_here, tools_of
 from tidemark.software.stacks import locks
-from tidemark.studies.registry import chosen
-from tidemark.studies.registry import registry as studies
+from tidemark.studies.study import registry as studies
 from tidemark.systems import MEASUREMENTS
 from tidemark.systems.registry import registry, variant_of
 
@@ -134,7 +133,7 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
     known = registry()
     made: list[SeriesSpec] = []
     notes: list[str] = []
-    for study in chosen(config.studies):
+    for study in (studies()[name] for name in config.studies):
         workload = study.workload
         harness = harness_digest(workload.__module__)
         notes += study.limits(config)

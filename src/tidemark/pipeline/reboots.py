@@ -31,7 +31,7 @@ from tidemark.pipeline.runner import (
 from tidemark.runs.outcome import outcome_path
 from tidemark.runs.plan import Round
 from tidemark.runs.spec import SeriesSpec
-from tidemark.studies.registry import registry
+from tidemark.studies.study import registry
 from tidemark.systems.registry import variant_of
 
 PREPARATION = "the preparation of programs and trips"

@@ -33,7 +33,7 @@ from tidemark.results.reference.front import front, overview
 from tidemark.results.report.summary_table import usual_columns
 from tidemark.results.tables.table import Table, write_tables
 from tidemark.runs.runset import RunSet
-from tidemark.studies.registry import registry
+from tidemark.studies.study import registry
 
 ARTIFACT, FINDINGS, README, STUDIES = "ARTIFACT.md", "docs/findings.md", "README.md", "docs/studies.md"
 RESULTS_SECONDS = 45.0  # for tables, figures, report and paper, once all is measured

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Metric, MetricSet
-from tidemark.analysis.text_blocks import or_why
+from tidemark.analysis.text_blocks import SentenceWriter, or_why
 from tidemark.results.claims.claim_data import ClaimData
 from tidemark.results.claims.claims import ClaimSet
 from tidemark.results.claims.measures import GENERAL, Measure
@@ -30,13 +30,6 @@ class Tables(Protocol):
     """Module that builds tables."""
 
     def build(self, builder: TableBuilder) -> Iterator[Table]: ...
-
-
-class Sentences(Protocol):
-    """Writer of a study's sentences."""
-
-    def sentences(self) -> Mapping[str, str]:
-        """Return all sentences by their names in the study's chapter."""
 
 
 def tables_of(*modules: Tables) -> Callable[[TableBuilder], Iterator[Table]]:
@@ -86,7 +79,7 @@ def claims_of(
     )
 
 
-def chapter_of[W: Sentences](
+def chapter_of[W: SentenceWriter](
     study: Study,
     values: Callable[[RunSet], Mapping[str, str]],
     writer: Callable[[Measures], W],

@@ -3,22 +3,23 @@
 Each study has a folder next to this file:
 
     config.py    CONFIG: the class of its section of config.yaml, which declares every key
-    study.py     STUDY = Study(...): its name and its question
-    plan.py      plan(config, base) and limits(config): the series that the section requests
-    workload.py  WORKLOAD: the work done in a window
+    study.py     STUDY = Study(...): its name and its question; `plan(config, base)` and `limits(config)`: the series
+                 that the section requests; WORKLOAD: the work done in a window
     results.py   RESULTS = Results(...): how its runs become tables, figures, claims and a chapter
 
 The files are separate and imported on demand, because a process that plans or measures must not load the analysis
-libraries. In a small study, plan, limits, WORKLOAD or RESULTS may be in study.py instead. Most of what a results.py
-combines is in assembly.py, next to this file.
+libraries. In a large study, `plan` and `limits` may be in a plan.py and WORKLOAD in a workload.py; in a small one,
+RESULTS may be in study.py. Most of what a results.py combines is in assembly.py, next to this file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -104,3 +105,15 @@ class Results:
     views: str = ""
     costs: Callable[[Measures], Iterator[Cost | Age]] = no_costs
     first_figure: str = ""
+
+
+@cache
+def registry() -> dict[str, Study]:
+    """Return all studies by name, sorted by name. Raises TypeError if a STUDY is not a Study named like its folder."""
+    found: dict[str, Study] = {}
+    for path in sorted(Path(__file__).parent.glob("*/study.py")):
+        study = import_module(f"{__package__}.{path.parent.name}.study").STUDY
+        if not isinstance(study, Study) or study.name != path.parent.name:
+            raise TypeError(f"{path}: STUDY is {study!r}; allowed: a Study called '{path.parent.name}'")
+        found[study.name] = study
+    return found

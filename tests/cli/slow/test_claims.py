@@ -19,7 +19,7 @@ from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.export import describe
 from tidemark.results.reference.content import read_references
 from tidemark.runs.runset import RunSet
-from tidemark.studies.registry import registry
+from tidemark.studies.study import registry
 
 REPOSITORY = Path(__file__).parents[3]
 REFERENCE = REPOSITORY / "reference"

@@ -27,7 +27,7 @@ from tidemark.results.archive.unpack import unpack_archive
 from tidemark.results.figures import draw as figures
 from tidemark.results.figures.context import FigureContext
 from tidemark.runs.runset import RunSet
-from tidemark.studies.streams.figures import published as figures_thesis
+from tidemark.studies.streams import thesis_figures as figures_thesis
 from tidemark.studies.streams.metrics import QUANTITIES
 
 ROOT = Path(__file__).parents[3]

@@ -16,7 +16,7 @@ from tidemark.pipeline.reference import build_artifact, build_reference, efforts
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.judge import unjudged
 from tidemark.results.reference.artifact import FOLDERS, NOT_KEPT
-from tidemark.studies.registry import registry
+from tidemark.studies.study import registry
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = ROOT / "config.yaml"

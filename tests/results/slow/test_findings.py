@@ -40,7 +40,7 @@ from tidemark.services.programs.provision import jar_lock, read_jar_lock
 from tidemark.services.programs.tools import tool_lock
 from tidemark.software.environments import read_lock
 from tidemark.software.stacks import lock_of
-from tidemark.studies.registry import registry
+from tidemark.studies.study import registry
 
 ROOT = Path(__file__).parents[3]
 SCRIPTED = [finding for finding in all_findings() if finding.script]

@@ -20,9 +20,9 @@ from tidemark.paths import REPOSITORY
 from tidemark.pipeline.build import build_claims, build_paper, build_tables
 from tidemark.results.paper.values import PAPER
 from tidemark.runs.runset import RunSet
+from tidemark.studies.streams.findings import Writer
 from tidemark.studies.streams.metrics import QUANTITIES
 from tidemark.studies.streams.paper import streaming
-from tidemark.studies.streams.sentences import Writer
 
 STUDIES = REPOSITORY / "src" / "tidemark" / "studies"
 MODELS = (DUCKLAKE, INLINED, PYICEBERG, ICEBERG_DUCKDB, NULL, DELTA, batched(DUCKLAKE), batched(ICEBERG_DUCKDB))

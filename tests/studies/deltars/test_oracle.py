@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tidemark.studies.deltars.window.oracle import Comparer
+from tidemark.studies.deltars.oracle import Comparer
 from tidemark.systems.duckdb_client import literal
 
 ROWS = 100

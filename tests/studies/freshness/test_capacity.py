@@ -30,10 +30,10 @@ from tidemark.studies.freshness.capacity import (
     steps,
 )
 from tidemark.studies.freshness.record import End, FreshnessRecord, RampRecord, RampStep
+from tidemark.studies.freshness.runner import Ramp, lag_seconds
+from tidemark.studies.freshness.samples import FreshnessWindow, Look, Step
 from tidemark.studies.freshness.settings import FreshnessSettings
 from tidemark.studies.freshness.tables import LEAST, WITHIN, ending
-from tidemark.studies.freshness.window.ramp import Ramp, lag_seconds
-from tidemark.studies.freshness.window.samples import FreshnessWindow, Look, Step
 
 SECOND = 1_000_000_000
 FIRST_RATE, LONG_S = 10, 10.0

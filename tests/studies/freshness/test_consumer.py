@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from tidemark.errors import SystemFailure
+from tidemark.studies.freshness import consumer
+from tidemark.studies.freshness.consumer import OwnConsumer
 from tidemark.studies.freshness.settings import Policy
-from tidemark.studies.freshness.window import consumer
-from tidemark.studies.freshness.window.consumer import OwnConsumer
 from tidemark.systems.null import NullClientFactory
 from tidemark.systems.sinks.base import Source
 from tidemark.systems.tables import TableSystem

@@ -14,8 +14,8 @@ from tests.studies.freshness.records import RECORD
 from tidemark.analysis.formatting import MissingCell
 from tidemark.errors import OracleError
 from tidemark.runs.manifest import Footprint
+from tidemark.studies.freshness.runner import NOBODY, timed_reads
 from tidemark.studies.freshness.tables import READS, STREAMED, lines
-from tidemark.studies.freshness.window.reads import NOBODY, take
 from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
 
@@ -57,7 +57,7 @@ class Table:
 
 
 def taken(table: Table) -> list[list[Any]]:
-    reads = take(cast(TableSystem, table), 1000, table.footprint(), lambda _: None)
+    reads = timed_reads(cast(TableSystem, table), 1000, table.footprint(), lambda _: None)
     return lines(replace(RECORD, reads=reads))
 
 

@@ -12,7 +12,7 @@ from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.pipeline.plan import make_plan
 from tidemark.studies.freshness.settings import FreshnessSettings, Policy
-from tidemark.studies.freshness.workload import Freshness
+from tidemark.studies.freshness.study import Freshness
 from tidemark.systems.registry import variant_of
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"

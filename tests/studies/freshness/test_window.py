@@ -7,7 +7,7 @@ import pytest
 
 from tidemark.runs.proofs import Oracle
 from tidemark.studies.freshness.record import is_unfinished
-from tidemark.studies.freshness.window.samples import FreshnessWindow, Look, Step
+from tidemark.studies.freshness.samples import FreshnessWindow, Look, Step
 from tidemark.systems.tables import Committed
 
 BEGIN_NS = 1_000_000_000_000

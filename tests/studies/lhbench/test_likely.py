@@ -8,7 +8,7 @@ from tidemark.config import load
 from tidemark.pipeline.plan import likely_seconds, make_plan
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.lhbench.settings import settings_of
-from tidemark.studies.lhbench.workload import Lhbench
+from tidemark.studies.lhbench.study import Lhbench
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
 

@@ -14,7 +14,7 @@ import pytest
 from tidemark.runs.spec import HasSettings
 from tidemark.schema import Origin
 from tidemark.services.base import Service
-from tidemark.studies.lhbench.data.store import Store
+from tidemark.studies.lhbench.data.store import DONE, Store
 from tidemark.studies.lhbench.script import Phase, script
 from tidemark.studies.lhbench.settings import (
     PARTS,
@@ -27,7 +27,6 @@ from tidemark.studies.lhbench.settings import (
     scale_word,
     settings_of,
 )
-from tidemark.studies.lhbench.verifier.calls import DONE
 from tidemark.systems.base import Context
 from tidemark.systems.registry import of_kind
 from tidemark.systems.spark_sql.base import SqlEngineTable, Written

@@ -13,9 +13,9 @@ from tidemark.analysis.metrics import NotAvailable
 from tidemark.config import load
 from tidemark.pipeline.plan import make_plan
 from tidemark.runs.run import Run
+from tidemark.studies.streams.session import Rates, margin
 from tidemark.studies.streams.settings import StreamSettings
-from tidemark.studies.streams.tables.age import PARTS, part_median
-from tidemark.studies.streams.window.rates import Rates, margin
+from tidemark.studies.streams.storage_tables import PARTS, part_median
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
 

@@ -16,9 +16,9 @@ from tidemark.errors import DiskFull, StreamError, SystemFailure
 from tidemark.stream.counters import Counters
 from tidemark.stream.events import EventCodec
 from tidemark.stream.source import Source
-from tidemark.studies.streams.window import loop, samples
-from tidemark.studies.streams.window.loop import run_segment
-from tidemark.studies.streams.window.samples import Samples, StreamWindow
+from tidemark.studies.streams import loop, samples
+from tidemark.studies.streams.loop import run_segment
+from tidemark.studies.streams.samples import Samples, StreamWindow
 
 SCHEMA = pa.schema([("id", pa.int64()), ("fare", pa.float64())])
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from tidemark.analysis.formatting import estimate_text
 from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
@@ -38,23 +36,21 @@ class CatalogClaimData(ClaimData):
                 raise NotAvailable(f"{system} was measured with {', '.join(others)} and not with {mode}")
         return self.require_runs(found, f"{system} with {mode}")
 
-    def of_each(self, measured: Callable[[str], BootstrapEstimate]) -> list[BootstrapEstimate]:
-        """Return `measured` for every system except the null baseline. Raises NotAvailable if there is none."""
+    def catalogs(self) -> tuple[Series, ...]:
+        """Return the series of all systems except the null baseline. Raises NotAvailable if there is none."""
         series = self.measures.run_set.select(stack=self.stack, harness=False)
         if not series:
             raise NotAvailable("no catalog is in this run set")
-        return [measured(system) for system in dict.fromkeys(each.system for each in series)]
+        return series
 
     def hot_of_each(self, quantity: Metric, mode: str) -> list[BootstrapEstimate]:
         """Return the quantity of every system's hot runs; without a `mode`, with the most users."""
-        return self.of_each(lambda system: self.hot(quantity, system, mode or self.most_users()))
+        systems = dict.fromkeys(each.system for each in self.catalogs())
+        return [self.hot(quantity, system, mode or self.most_users()) for system in systems]
 
     def most_users(self) -> str:
         """Return the mode with the most users. Raises NotAvailable if no catalog was measured."""
-        series = self.measures.run_set.select(stack=self.stack, harness=False)
-        if not series:
-            raise NotAvailable("no catalog is in this run set")
-        return max(series, key=users_of).mode
+        return max(self.catalogs(), key=users_of).mode
 
 
 OWN: dict[str, Measure] = {}
@@ -71,13 +67,6 @@ def users_ratio(claim_data: CatalogClaimData, quantity: Metric, system: str, use
 def over_quantity(claim_data: CatalogClaimData, quantity: Metric, over: Metric, system: str, mode: str) -> Measured:
     """Return one quantity divided by another of the same system."""
     return positive(claim_data.hot(quantity, system, mode)).ratio(positive(claim_data.hot(over, system, mode))), TIMES
-
-
-@measure(OWN)
-def largest_over_quantity(claim_data: CatalogClaimData, quantity: Metric, over: Metric, mode: str) -> Measured:
-    """Return one quantity divided by another, for the catalog with the largest ratio."""
-    ratios = claim_data.of_each(lambda system: over_quantity(claim_data, quantity, over, system, mode)[0])
-    return extreme(ratios, largest=True), TIMES
 
 
 @measure(OWN)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 
 from tidemark.analysis.formatting import estimate_text, listed, number
 from tidemark.analysis.metrics import NotAvailable
-from tidemark.analysis.text_blocks import SentenceWriter, or_why
+from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.catalogs import published
 from tidemark.studies.catalogs.metrics import CREATE_TABLE, HOT, Kills, crashes
@@ -18,15 +17,8 @@ RELATIONAL, FILE, MEMORY = "rest-jdbc-postgres", "rest-jdbc-sqlite", "rest-memor
 
 
 class Writer(SentenceWriter):
-    def sentences(self) -> dict[str, str]:
-        """Return all sentences by name."""
-        names = ("backend", "scaling", "hot-table", "oracle", "crash", "mistakes")
-        return {f"catalogs-{name}": or_why(write) for name, write in zip(names, self.findings, strict=True)}
-
-    @property
-    def findings(self) -> tuple[Callable[[], str], ...]:
-        """Functions that write the sentences, in the order in which results show them."""
-        return self.backend, self.scaling, self.hot_table, self.oracle, self.crash, self.mistakes
+    study = "catalogs"
+    names = ("backend", "scaling", "hot-table", "oracle", "crash", "mistakes")
 
     def _of(self, users: int) -> list[Series]:
         return [each for each in self.run_set.select(harness=False) if users_of(each) == users]

@@ -43,7 +43,6 @@ def section(config: Config) -> CatalogsSection:
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
-    """Return the series of `config` under one stack, in no particular order; `base` holds the fields that all share."""
     catalogs = section(config)
     made: list[SeriesSpec] = []
     for entry, users in product(catalogs.systems, catalogs.protocol.users):
@@ -59,12 +58,6 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
         )
         made += [replace(spec, repeat=number) for number in range(1, catalogs.protocol.repeats + 1)]
     return made
-
-
-def limits(config: Config) -> list[str]:
-    """Check the section and return no limits: users are connections, which no number of processors limits."""
-    section(config)
-    return []
 
 
 class Catalogs(Workload):

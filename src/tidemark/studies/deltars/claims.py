@@ -85,9 +85,8 @@ def overlapping(claim_data: ClaimData, quantity: Metric, system: str, vs: str, m
 
 
 @measure(OWN)
-def printed_ratio(claim_data: ClaimData, operation: str, pipeline: str, other: str, tables: list[str]) -> Measured:
+def printed_ratio(_evidence: ClaimData, operation: str, pipeline: str, other: str, tables: list[str]) -> Measured:
     """Return the smallest ratio of two pipelines' printed times with one processor: a check of the thesis."""
-    del claim_data
     found = [
         published.seconds(operation, pipeline, data) / published.seconds(operation, other, data) for data in tables
     ]
@@ -95,33 +94,29 @@ def printed_ratio(claim_data: ClaimData, operation: str, pipeline: str, other: s
 
 
 @measure(OWN)
-def printed_growth(claim_data: ClaimData, operation: str, pipeline: str, data: str, before: str) -> Measured:
+def printed_growth(_evidence: ClaimData, operation: str, pipeline: str, data: str, before: str) -> Measured:
     """Return the printed time for one table divided by that for another; it has at most ten times the rows."""
-    del claim_data
     return counted(published.seconds(operation, pipeline, data) / published.seconds(operation, pipeline, before)), TIMES
 
 
 @measure(OWN)
-def printed_decrease(claim_data: ClaimData, operation: str, pipeline: str, other: str, data: str) -> Measured:
+def printed_decrease(_evidence: ClaimData, operation: str, pipeline: str, other: str, data: str) -> Measured:
     """Return the percentage by which the printed latency of a pipeline is below that of another."""
-    del claim_data
     return counted(
         100 * (1 - published.seconds(operation, pipeline, data) / published.seconds(operation, other, data))
     ), "%"
 
 
 @measure(OWN)
-def printed_share(claim_data: ClaimData, operation: str, of_pipeline: str, data: str) -> Measured:
+def printed_share(_evidence: ClaimData, operation: str, of_pipeline: str, data: str) -> Measured:
     """Return the share of one step in the printed legacy write, in percent."""
-    del claim_data
     whole = sum(published.seconds(each, of_pipeline, data) for each in (published.UPLOAD, published.MATERIALISE))
     return counted(100 * published.seconds(operation, of_pipeline, data) / whole), "%"
 
 
 @measure(OWN)
-def printed_overlaps(claim_data: ClaimData) -> Measured:
+def printed_overlaps(_evidence: ClaimData) -> Measured:
     """Return the number of pairs of pipelines whose intervals overlap, over all cells of the appendices."""
-    del claim_data
     cells: dict[tuple[str, str, int], list[published.Printed]] = {}
     for each in published.rows():
         if each.quantity == published.LATENCY and each.operation in (published.WRITE, published.READ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from tidemark.machine.child import in_a_child
 from tidemark.paths import Workspace, exclusive, write_atomically
 from tidemark.services.programs.provision import private_beside, sha256_of
 from tidemark.services.programs.tools import tool_program
+from tidemark.studies.deltars.samples import Data
 from tidemark.studies.deltars.settings import DATA
 
 TOOL = "tpchgen"
@@ -20,15 +21,6 @@ PROGRAM = "tpchgen-cli"
 LONGEST_S = 3600.0
 # Columns that identify a row.
 KEYS = {"supplier": ("s_suppkey",), "lineitem": ("l_orderkey", "l_linenumber")}
-
-
-@dataclass(frozen=True, slots=True)
-class Data:
-    """One table; `name` as the configuration spells it."""
-
-    name: str
-    file_bytes: int
-    sha256: str
 
 
 def folder_of(workspace: Workspace) -> Path:

@@ -26,9 +26,9 @@ from tidemark.studies.deltars.metrics import (
     tables_of,
     times,
 )
+from tidemark.studies.deltars.samples import READ, WRITE
 from tidemark.studies.deltars.settings import DeltarsSettings
 from tidemark.studies.deltars.tables import HOW
-from tidemark.studies.deltars.window.samples import READ, WRITE
 
 TITLES = {WRITE: "Writing a whole table", READ: "Reading a whole table"}
 CLOSES = "What HDFS refuses to close, writes wait for"

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from statistics import median_high
 
 from tidemark.analysis.formatting import estimate_text, listed
 from tidemark.analysis.metrics import Metric, NotAvailable
-from tidemark.analysis.text_blocks import SentenceWriter, or_why
-from tidemark.runs.runset import Series
+from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.studies.deltars import published
 from tidemark.studies.deltars.metrics import (
     REFUSED,
     WRITE_MEAN,
     WRITE_MEDIAN,
+    by_refusals,
     fewest_cores,
     find,
     in_order,
     limit_of,
-    of_operation,
     parts,
     sent_and_there,
     tables_of,
     times,
 )
+from tidemark.studies.deltars.samples import WRITE
 from tidemark.studies.deltars.settings import DeltarsSettings
-from tidemark.studies.deltars.window.samples import WRITE
 
 HDFS, LOCAL, LEGACY = "delta-rs-hdfs", "delta-rs-local", "legacy"
 PARTS = {"upload": "uploading", "application": "starting and ending the application", "kafka": "reading the topic",
@@ -38,10 +38,8 @@ ENGINES = {
 
 
 class Writer(SentenceWriter):
-    def sentences(self) -> dict[str, str]:
-        """Return all sentences by name."""
-        names = ("writes", "legacy", "divided", "engine", "floor", "oracle", "limit")
-        return {f"deltars-{name}": or_why(getattr(self, name)) for name in names}
+    study = "deltars"
+    names = ("writes", "legacy", "divided", "engine", "floor", "oracle", "limit")
 
     def _pairs(self, quantity: Metric, system: str, other: str, cores: int) -> list[str]:
         """Return the ratio of two systems, in words, for each table measured with both.
@@ -83,13 +81,9 @@ class Writer(SentenceWriter):
             raise NotAvailable("delta-rs on HDFS was not measured")
         refused = self.measures.value(REFUSED, series).estimate("")
         data = DeltarsSettings.of(series).data
-        groups: dict[int, list[float]] = {}
-        for run in series.runs:
-            for count, seconds in zip(of_operation(run, WRITE, "refused"), times(run, WRITE), strict=True):
-                groups.setdefault(int(count), []).append(float(seconds))
         said = [
-            f"{sorted(found)[len(found) // 2]:.2f} s with {count} refused ({len(found)} writes)"
-            for count, found in sorted(groups.items())
+            f"{median_high(found):.2f} s with {count} refused ({len(found)} writes)"
+            for count, found in by_refusals(series)
         ]
         return (
             f"Of the two files that a commit of {_rows(data)} closes on HDFS, the NameNode refuses "
@@ -146,14 +140,12 @@ class Writer(SentenceWriter):
         ran = [each for each in in_order(self.run_set) if each.runs and not each.is_null_baseline]
         if not ran:
             raise NotAvailable("no system was measured")
-        wrong = [f"{each.title} ({each.mode})" for each in ran if not _holds(each)]
+        wrong = [
+            f"{each.title} ({each.mode})" for each in ran if not all(run.manifest.oracle.verdict for run in each.runs)
+        ]
         if not wrong:
             return f"In all {len(ran)} series each table held what was written, and was read whole."
         return f"Tables do not hold what was written for {listed(wrong)}; they have no times here."
-
-
-def _holds(series: Series) -> bool:
-    return all(run.manifest.oracle.verdict for run in series.runs)
 
 
 def _rows(data: str) -> str:

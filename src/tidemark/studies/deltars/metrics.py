@@ -17,8 +17,8 @@ from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvail
 from tidemark.analysis.statistics import FEWEST, BootstrapEstimate, generator, known, quantile
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.deltars.samples import READ, WRITE
 from tidemark.studies.deltars.settings import DATA, DeltarsSettings
-from tidemark.studies.deltars.window.samples import READ, WRITE
 
 NOT_THE_SOURCE = "a table does not hold what was written"
 SECONDS = 1e-9  # seconds per nanosecond
@@ -196,7 +196,7 @@ QUANTITIES = MetricSet(
         REFUSED, CPU, PEAK, BYTES, UPLOAD, MATERIALISED, UPLOAD_SHARE, START_SHARE,
     ),
     headline=(WRITE_MEDIAN, READ_MEDIAN, WRITE_RATE),
-    code=("studies/deltars/metrics.py", "studies/deltars/window/samples.py"),
+    code=("studies/deltars/metrics.py", "studies/deltars/samples.py"),
 )  # fmt: skip
 
 
@@ -252,6 +252,17 @@ def find(run_set: RunSet, system: str, data: str, cores: int) -> Series | None:
         (each for each in run_set.select() if each.system == system and DeltarsSettings.of(each).cell == (data, cores)),
         None,
     )
+
+
+def by_refusals(series: Series) -> list[tuple[int, list[float]]]:
+    """Return the seconds of the writes by the number of closes that the NameNode refused, also if tables are wrong."""
+    found: dict[int, list[float]] = {}
+    for run in series.runs:
+        writes = run.words("call") == WRITE
+        pairs = zip(run.column("refused")[writes], run.column("elapsed_ns")[writes], strict=True)
+        for refused, elapsed_ns in pairs:
+            found.setdefault(int(refused), []).append(float(elapsed_ns) / 1e9)
+    return sorted(found.items())
 
 
 def limit_of(run: Run) -> int | None:

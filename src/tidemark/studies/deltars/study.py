@@ -30,7 +30,7 @@ class Tables(Workload):
 
     name = "tables"
     measurement = 1
-    runner = "tidemark.studies.deltars.window.runner"
+    runner = "tidemark.studies.deltars.runner"
     takes_trips = False
     ends_by_itself = True
     tools = (data.TOOL,)
@@ -77,7 +77,6 @@ def section(config: Config) -> DeltarsSection:
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
-    """Return the series of `config` under one stack, in no particular order; `base` holds their common fields."""
     deltars = section(config)
     made: list[SeriesSpec] = []
     for given in deltars.systems:

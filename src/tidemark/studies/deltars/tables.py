@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
+from statistics import median
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, listed
 from tidemark.analysis.metrics import Metric, NotAvailable
@@ -32,6 +33,7 @@ from tidemark.studies.deltars.metrics import (
     WRITE_MEAN,
     WRITE_RATE,
     WRITE_SLOWEST,
+    by_refusals,
     find,
     in_order,
     limit_of,
@@ -40,8 +42,8 @@ from tidemark.studies.deltars.metrics import (
     tables_of,
     times,
 )
+from tidemark.studies.deltars.samples import READ, WRITE, TablesRecord
 from tidemark.studies.deltars.settings import DeltarsSettings
-from tidemark.studies.deltars.window.samples import READ, WRITE, TablesRecord
 
 DATA, CORES, REPETITIONS = Column("data", "Table"), Column("cores", "Processors"), Column("n", "Repetitions")
 STAND_INS = (
@@ -215,8 +217,8 @@ def _closes(builder: TableBuilder) -> Table:
             continue
         runs += series.runs
         whole = ours(builder, REFUSED, series)
-        for refused, took in _by_refusals(series):
-            rows.append([*head(series), whole, refused, len(took), float(min(took)), _middle(took), max(took)])
+        for refused, took in by_refusals(series):
+            rows.append([*head(series), whole, refused, len(took), float(min(took)), median(took), max(took)])
     columns = (
         SYSTEM, DATA, CORES, Column("mean", "Refused, a write", interval=True), Column("refused", "Refused"),
         Column("n", "Writes"), Column("least", "Shortest", "s"), Column("median", "Median", "s"),
@@ -230,21 +232,6 @@ def _closes(builder: TableBuilder) -> Table:
         "The thesis prints 1.2 s more for a small table on HopsFS than on a local disk.",
     ]
     return builder.table("deltars-closes", "Writes by the closes that HDFS refused", columns, rows, runs, notes)
-
-
-def _by_refusals(series: Series) -> Iterator[tuple[int, Sequence[float]]]:
-    found: dict[int, list[float]] = {}
-    for run in series.runs:
-        writes = run.words("call") == WRITE
-        pairs = zip(run.column("refused")[writes], run.column("elapsed_ns")[writes], strict=True)
-        for refused, elapsed_ns in pairs:
-            found.setdefault(int(refused), []).append(float(elapsed_ns) / 1e9)
-    yield from sorted(found.items())
-
-
-def _middle(times: Sequence[float]) -> float:
-    ordered = sorted(times)
-    return (ordered[len(ordered) // 2] + ordered[(len(ordered) - 1) // 2]) / 2
 
 
 def _scopes(builder: TableBuilder) -> Table:

@@ -61,9 +61,13 @@ def slope(run: Run, begin_s: float, seconds: float) -> BootstrapEstimate | None:
     inside = (start[first] >= begin_ns) & (at <= end_ns)
     if inside.sum() < FEWEST_COMMITS:
         return None
-    at, youngest = at[inside], age[last][inside]
+    return growth_of_age(at[inside], age[last][inside], run.label, "climb", begin_s)
+
+
+def growth_of_age(at: NDArray[np.int64], ages: NDArray[np.int64], *names: object) -> BootstrapEstimate:
+    """Return the seconds per second by which `ages` of commits made `at` grow; `names` seed the resampling."""
     apart = float(at[-1] - at[0]) / (len(at) - 1)
-    return theil_sen(youngest, generator(run.label, "climb", begin_s)).scaled(1 / (1000 * apart))
+    return theil_sen(ages, generator(*names)).scaled(1 / (1000 * apart))
 
 
 def steps(run: Run) -> Iterator[Step]:

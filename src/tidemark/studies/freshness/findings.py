@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from tidemark.analysis.formatting import estimate_text, listed, number
-from tidemark.analysis.metrics import Metric, NotAvailable
-from tidemark.analysis.text_blocks import SentenceWriter, or_why
+from tidemark.analysis.formatting import listed, number
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.runs.runset import Series
 from tidemark.studies.freshness.capacity import capacity
 from tidemark.studies.freshness.metrics import (
@@ -26,10 +26,8 @@ from tidemark.studies.freshness.settings import FreshnessSettings
 
 
 class Writer(SentenceWriter):
-    def sentences(self) -> dict[str, str]:
-        """Return all sentences by name."""
-        names = ("ages", "price", "behind", "capacity", "reads", "killed")
-        return {f"freshness-{name}": or_why(getattr(self, name)) for name in names}
+    study = "freshness"
+    names = ("ages", "price", "behind", "capacity", "reads", "killed")
 
     def _measured(self) -> list[Series]:
         found = [each for each in steady(self.run_set) if each.runs]
@@ -41,27 +39,17 @@ class Writer(SentenceWriter):
         """Return one series per system, with the rate and the commit interval that most systems share."""
         return alike(self._measured())
 
-    def _said(self, quantity: Metric, series: list[Series], unit: str) -> str:
-        found = []
-        for each in series:
-            with suppress(NotAvailable):
-                estimate = self.measures.value(quantity, each).estimate(unit)
-                found.append((estimate.value, f"{estimate_text(estimate)} ({each.title})"))
-        if not found:
-            raise NotAvailable("no system has it")
-        return listed([words for _, words in sorted(found)])
-
     def ages(self) -> str:
         alike = self._alike()
         rate = FreshnessSettings.of(alike[0]).rate
         return (
             f"With {rate:,} events a second and commits {policy_of(alike[0])}, the median age of an event when a "
-            f"reader first sees it is {self._said(SEEN_P50, alike, 's')}; the 95th percentile is "
-            f"{self._said(SEEN_P95, alike, 's')}."
+            f"reader first sees it is {self.values(SEEN_P50, alike, 's')}; the 95th percentile is "
+            f"{self.values(SEEN_P95, alike, 's')}."
         )
 
     def price(self) -> str:
-        return f"The processor time of a million events is then {self._said(CPU, self._alike(), 's')}."
+        return f"The processor time of a million events is then {self.values(CPU, self._alike(), 's')}."
 
     def behind(self) -> str:
         """Return a sentence on the systems whose lag grows, by its interval."""

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable
-from tidemark.analysis.statistics import BootstrapEstimate, generator, known, quantile, share, theil_sen
+from tidemark.analysis.statistics import BootstrapEstimate, generator, known, quantile, share
 from tidemark.planner.cost_model import Age
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.freshness.capacity import CAPACITY, MILLION, NOT_ONCE, SECONDS, why_no_cpu
+from tidemark.studies.freshness.capacity import CAPACITY, MILLION, NOT_ONCE, SECONDS, growth_of_age, why_no_cpu
 from tidemark.studies.freshness.record import FreshnessRecord, is_unfinished
 from tidemark.studies.freshness.settings import FreshnessSettings
 
@@ -41,10 +41,6 @@ def sound(run: Run) -> Run:
 def unfinished(run: Run) -> bool:
     """Return True if the run was stopped before all events were visible, and nothing else is wrong."""
     return is_unfinished(run.manifest.oracle, run.record(FreshnessRecord).gave_up)
-
-
-def was_killed(run: Run) -> bool:
-    return bool(run.record(FreshnessRecord).kills)
 
 
 def _age(run: Run, column: str, probability: float) -> BootstrapEstimate:
@@ -116,7 +112,7 @@ def _slope(run: Run) -> BootstrapEstimate:
 
     Seconds per second: above 0 the table falls behind. From commits while events arrive, with their mean interval.
     """
-    if was_killed(run):
+    if run.record(FreshnessRecord).kills:
         raise NotAvailable("it was killed")
     commit, ages = sound(run).column("commit"), run.column("elapsed_ns")
     last = np.flatnonzero(np.diff(commit, append=commit[-1] + 1))
@@ -125,8 +121,7 @@ def _slope(run: Run) -> BootstrapEstimate:
     youngest, at = ages[last][inside], at[inside]
     if len(youngest) < FEWEST_COMMITS:
         raise NotAvailable(f"needs {FEWEST_COMMITS} commits while events arrive, the run has {len(youngest)}")
-    apart = float(at[-1] - at[0]) / (len(at) - 1)
-    return theil_sen(youngest, generator(run.label, "lag")).scaled(1 / (1000 * apart))
+    return growth_of_age(at, youngest, run.label, "lag")
 
 
 def _cpu(run: Run) -> BootstrapEstimate:

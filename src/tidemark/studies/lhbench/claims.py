@@ -13,7 +13,7 @@ from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
 from tidemark.runs.runset import Series
 from tidemark.studies.lhbench.metrics import QUERYING, TOTAL, in_part, merging, slowdown, subjects
-from tidemark.studies.lhbench.published import printed, reading
+from tidemark.studies.lhbench.published import printed, printed_over, reading
 from tidemark.studies.lhbench.script import BEFORE, SELECTIVE
 from tidemark.studies.lhbench.settings import FILES, LOAD, MERGE, REFRESH, settings_of
 
@@ -165,14 +165,13 @@ def printed_ratio(
     _evidence: LakeClaimData, figure: int, panel: str, line: str, beside: str, x: int | None = None
 ) -> Measured:
     """Return the ratio of two numbers of one figure of the paper."""
-    return printed(figure, panel, line, x).ratio(printed(figure, panel, beside, x)), TIMES
+    return printed_over(figure, panel, line, beside, x), TIMES
 
 
 @measure(OWN)
 def printed_change(_evidence: LakeClaimData, figure: int, panel: str, against: str, line: str, beside: str) -> Measured:
     """Return the ratio of two lines in one panel of a figure, divided by their ratio in another panel."""
-    ratios = [printed(figure, each, line).ratio(printed(figure, each, beside)) for each in (panel, against)]
-    return ratios[0].ratio(ratios[1]), TIMES
+    return printed_over(figure, panel, line, beside).ratio(printed_over(figure, against, line, beside)), TIMES
 
 
 @measure(OWN)

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from tidemark.analysis.formatting import estimate_text, listed, number
 from tidemark.analysis.metrics import Metric, NotAvailable
-from tidemark.analysis.text_blocks import SentenceWriter, or_why
+from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.runs.runset import Series
 from tidemark.studies.lhbench import published
 from tidemark.studies.lhbench.metrics import (
@@ -28,18 +28,8 @@ from tidemark.studies.lhbench.verifier.readers import DUCKLAKE
 
 
 class Writer(SentenceWriter):
-    def sentences(self) -> dict[str, str]:
-        """Return all sentences by name."""
-        parts = {
-            "loads": self.loads,
-            "queries": self.queries,
-            "second": self.second,
-            "refreshes": self.refreshes,
-            "files": self.files,
-            "oracle": self.oracle,
-            "axis": self.axis,
-        }
-        return {f"lhbench-{name}": or_why(write) for name, write in parts.items()}
+    study = "lhbench"
+    names = ("loads", "queries", "second", "refreshes", "files", "oracle", "axis")
 
     def _series(self, part: str) -> list[Series]:
         """Return each system's series with the largest scale that has runs; NotAvailable if there is none."""
@@ -50,14 +40,7 @@ class Writer(SentenceWriter):
 
     def _values(self, quantity: Metric, part: str) -> str:
         """Return each system's value of `quantity` in words, smallest first; NotAvailable if no system has one."""
-        values = []
-        for each in self._series(part):
-            with suppress(NotAvailable):
-                estimate = self.measures.value(quantity, each).estimate(quantity.unit)
-                values.append((estimate.value, f"{estimate_text(estimate)} ({each.title})"))
-        if not values:
-            raise NotAvailable("no system has it")
-        return listed([words for _, words in sorted(values)])
+        return self.values(quantity, self._series(part))
 
     def loads(self) -> str:
         return f"The tables were loaded in {self._values(LOADING, LOAD)}."

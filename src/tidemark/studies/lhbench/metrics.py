@@ -298,7 +298,7 @@ def total_by(way: str | None, phase: str) -> Metric:
 
 
 LOADED = Metric("load of DuckLake", "s", "Load of DuckLake", _second_load, LOWER)
-LOADED_TABLES, MERGED_TABLES = total_by(None, BEFORE), total_by(None, AFTER)
+LOADED_TABLES = total_by(None, BEFORE)
 BYTES = Metric("bytes", "B", "Bytes loaded", partial(_weight, what="bytes", phase=LOAD), LOWER)
 FILE_COUNT = Metric("files", "files", "Files loaded", partial(_weight, what="files", phase=LOAD), LOWER)
 GROWTH = Metric("growth", "x", "Bytes after merges over before", _growth, LOWER)

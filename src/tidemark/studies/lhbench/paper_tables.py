@@ -12,7 +12,7 @@ from tidemark.results.tables.table import Column, Table, TableBuilder
 from tidemark.studies.lhbench import published
 from tidemark.studies.lhbench.claims import LakeClaimData, ratio
 from tidemark.studies.lhbench.metrics import LOADING, MERGING, QUERIES_AFTER, QUERYING, TOTAL
-from tidemark.studies.lhbench.published import printed, reading
+from tidemark.studies.lhbench.published import printed, printed_over, reading
 from tidemark.studies.lhbench.settings import LOAD, REFRESH
 
 DELTA = "delta-on-spark-cow"  # copies files on merge, as the paper's Delta did
@@ -62,7 +62,7 @@ def _beside(builder: TableBuilder) -> Table:
     rows: list[list[Cell]] = []
     for figure, panel, quantity, part in PANELS:
         for theirs, ours in IN_PLACE[figure].items():
-            told = printed(figure, panel, theirs).ratio(printed(figure, panel, BASE[figure])).estimate("x")
+            told = printed_over(figure, panel, theirs, BASE[figure]).estimate("x")
             now = attempt("x", partial(ratio, claim_data, quantity, ours, DELTA, part))
             then: Cell = MissingCell(NO_HUDI)
             if theirs in AS_THEN:
@@ -87,13 +87,13 @@ def _beside(builder: TableBuilder) -> Table:
 def _contradictions(builder: TableBuilder) -> Table:
     """Return a table that checks the paper's sentences against its own figures."""
     at_files = {
-        panel: _ratio(4, panel, published.ICEBERG, published.DELTA, 200_000)
+        panel: printed_over(4, panel, published.ICEBERG, published.DELTA, 200_000)
         for panel in ("limit startup", "limit total", "partition total", "value total")
     }
     start = at_files.pop("limit startup")
-    merges = {x: _ratio(3, "merge", published.COPY, published.IN_READ, x) for x in (70_000, 7_000_000)}
+    merges = {x: printed_over(3, "merge", published.COPY, published.IN_READ, x) for x in (70_000, 7_000_000)}
     hudi = ("Hudi MoR 0.12.0", "Hudi CoW 0.12.0")
-    cause = _ratio(2, "queries after", *hudi).ratio(_ratio(2, "queries before", *hudi))
+    cause = printed_over(2, "queries after", *hudi).ratio(printed_over(2, "queries before", *hudi))
     releases = printed(2, "merge", "Iceberg CoW 1.1.0").ratio(printed(2, "merge", "Iceberg MoR 0.14.0"))
     said: list[tuple[str, str, BootstrapEstimate, str]] = [
         ('"7-12× for a 200K file table"', "startup, one row", start, "the range is that of startup times"),
@@ -131,8 +131,3 @@ def _contradictions(builder: TableBuilder) -> Table:
     ]
     title = "The paper's statements, compared with its own figures"
     return builder.table("lhb-contradictions", title, columns, rows, (), notes)
-
-
-def _ratio(figure: int, panel: str, line: str, beside: str, x: int | None = None) -> BootstrapEstimate:
-    """Return the ratio of two numbers in one panel of a figure."""
-    return printed(figure, panel, line, x).ratio(printed(figure, panel, beside, x))

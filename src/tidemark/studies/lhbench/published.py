@@ -89,6 +89,11 @@ def printed(figure: int, panel: str, system: str, x: int | None = None) -> Boots
     return BootstrapEstimate(math.log(each.value), np.log(draws), 1)
 
 
+def printed_over(figure: int, panel: str, line: str, beside: str, x: int | None = None) -> BootstrapEstimate:
+    """Return the ratio of two numbers in one panel of a figure."""
+    return printed(figure, panel, line, x).ratio(printed(figure, panel, beside, x))
+
+
 def along(figure: int, panel: str, system: str) -> list[tuple[int, float]]:
     """Return the (x, value) pairs of a system along the axis of a figure."""
     found = [each for each in numbers() if (each.figure, each.panel, each.system) == (figure, panel, system)]

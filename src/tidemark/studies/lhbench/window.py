@@ -20,11 +20,10 @@ from tidemark.runs.coding.serde import Pairs, pairs, written
 from tidemark.runs.manifest import Footprint, together
 from tidemark.runs.proofs import Oracle
 from tidemark.services.spark.server import Spark
-from tidemark.studies.lhbench.data.store import Store
+from tidemark.studies.lhbench.data.store import Store, Verifier
 from tidemark.studies.lhbench.record import NOT_TOLD, Answer, Compared, Done, LakeRecord, LakeWindow, tell
 from tidemark.studies.lhbench.script import QUERY, Held, Phase, Step, script
 from tidemark.studies.lhbench.settings import settings_of
-from tidemark.studies.lhbench.verifier.calls import Verifier
 from tidemark.studies.lhbench.verifier.readers import NO_WAY, WAYS
 from tidemark.systems.base import Context
 from tidemark.systems.spark_sql.base import Ran, SqlEngineTable
@@ -74,13 +73,8 @@ class LakeRunner(WindowRunner[LakeWindow]):
         show: ProgressCallback,
     ) -> None:
         self.directory = directory
-        self._test_bed, self._system, self._phases, self._verifier, self._show = (
-            test_bed,
-            system,
-            phases,
-            verifier,
-            show,
-        )
+        self._test_bed, self._system, self._phases = test_bed, system, phases
+        self._verifier, self._show = verifier, show
         self._phase: Phase | None = None
         self._answers: dict[str, tuple[Step, Sequence[Sequence[Any]]]] = {}  # first answer in the phase, by query
         self._labels: list[str] = []  # labels of the completed steps
@@ -215,15 +209,12 @@ class LakeRunner(WindowRunner[LakeWindow]):
         """Return the findings of all phases as one verdict; a run with a wrong table or answer has no times."""
         del window, last, show
         wrong, (expected, found) = self._verdicts.wrong, self._verdicts.rows
-        readers = ", ".join(f"{name} {each}" for name, each in self._versions().items())
+        readers = ", ".join(f"{name} {each}" for name, each in self._verdicts.versions.items())
         reader = f"{self._system.reader} by {readers}" if readers else "answers alone, each by arithmetic"
         missing, more = max(expected - found, 0), max(found - expected, 0)
         oracle = Oracle(not wrong, True, expected, found, missing, 0, more, reader, self._verdicts.seconds)
         tables = {held.table for phase in self._phases for held in phase.held}
         return CheckResult(oracle, together([self._system.footprint(table) for table in sorted(tables)]))
-
-    def _versions(self) -> Mapping[str, str]:
-        return self._verdicts.versions
 
     def describe(self, window: LakeWindow) -> RunMetadata:
         verdicts, wrong = self._verdicts, self._verdicts.wrong
@@ -244,7 +235,7 @@ class LakeRunner(WindowRunner[LakeWindow]):
             versions={
                 "PyArrow": pa.__version__,
                 "Python": platform.python_version(),
-                **{f"{name} (judge)": version for name, version in self._versions().items()},
+                **{f"{name} (judge)": version for name, version in self._verdicts.versions.items()},
             },
             marks=tuple(wrong[:3]),
             found=written(found),

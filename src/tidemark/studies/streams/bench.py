@@ -37,12 +37,12 @@ from tidemark.stream.events import Encoding
 from tidemark.stream.producer import Producer
 from tidemark.stream.sizes import weigh
 from tidemark.stream.topics import Topics
+from tidemark.studies.streams.loop import clock
+from tidemark.studies.streams.runner import open_window
+from tidemark.studies.streams.samples import GROW, Samples, StreamWindow
+from tidemark.studies.streams.session import Rates
 from tidemark.studies.streams.settings import StreamSettings
-from tidemark.studies.streams.window.loop import clock
-from tidemark.studies.streams.window.rates import Rates
-from tidemark.studies.streams.window.runner import open_window
-from tidemark.studies.streams.window.samples import GROW, Samples, StreamWindow
-from tidemark.studies.streams.workload import Streams
+from tidemark.studies.streams.study import Streams
 from tidemark.systems.registry import SystemEntry, registry, variant
 
 TRIPS = 200_000
@@ -162,10 +162,8 @@ def bench(workspace: Workspace, base: SeriesSpec, repetitions: int, seconds: flo
 def _measure(test_bed: TestBed, seconds: float) -> tuple[StreamWindow, float]:
     """Measure one window on a separate table and topic; return the window and the CPU seconds spent on sampling."""
     with open_window(test_bed, "bench", seconds, lambda _what: None) as runner:
-        window, watch = (
-            runner.new_window(),
-            Watch(test_bed.work, test_bed.groups(runner), test_bed.workload.excluded_groups),
-        )
+        window = runner.new_window()
+        watch = Watch(test_bed.work, test_bed.groups(runner), test_bed.workload.excluded_groups)
         for _ in runner.segments(window, seconds):
             with watch:
                 runner.execute(window, seconds)

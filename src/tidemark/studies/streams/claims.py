@@ -55,17 +55,15 @@ class StreamClaimData(ClaimData):
             return self.series(system, mode)
         sweeps = dict.fromkeys((MAIN, READS, *(series.sweep for series in self.measures.run_set.series)))
         for sweep in sweeps:
+            varies_reads = sweep == READS or self.measures.run_set.axis_of(sweep) == "read_ahead"
             for series in self.of_sweep(system, SINGLE, sweep):
-                if (sweep == MAIN or self._varies_reads(sweep)) and series.read_ahead == 1 and series.runs:
+                if (sweep == MAIN or varies_reads) and series.read_ahead == 1 and series.runs:
                     return self.series(system, SINGLE, sweep, read_ahead=1)
         main = self.series(system, SINGLE)
         raise NotAvailable(
             f"not comparable: one read returns up to {main.read_ahead:,} events, so read times are means over read "
             "batches, but the thesis read one event at a time; measure with 'streams.sweeps=[main, reads]'"
         )
-
-    def _varies_reads(self, sweep: str) -> bool:
-        return sweep == READS or self.measures.run_set.axis_of(sweep) == "read_ahead"
 
     def one_run(self, quantity: Metric, system: str, threads: int) -> BootstrapEstimate:
         """Estimate `quantity` from the one run of a thread-sweep series, with the main sweep's between-run variance."""

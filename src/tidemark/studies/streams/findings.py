@@ -1,26 +1,290 @@
-"""Findings on the paper's first page: one sentence each, computed from the hot runs and their intervals."""
+"""Sentences of the chapter, and the findings on the paper's first page: wording and numbers follow from intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
-from tidemark.analysis.formatting import listed, number
+from tidemark.analysis.formatting import against, listed, number, with_unit
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import NotAvailable
-from tidemark.runs.names import MODES, SINGLE
-from tidemark.studies.streams.metrics import FILES_PER_COMMIT, FIRST_WRITE, WRITE_MEDIAN
-from tidemark.studies.streams.sentences import WAY, Known, Writer
+from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, Estimate
+from tidemark.analysis.text_blocks import SentenceWriter, conclusion, or_why, sentence
+from tidemark.runs.names import BATCH, MODES, SINGLE
+from tidemark.runs.runset import Series
+from tidemark.studies.streams.metrics import (
+    FILES_PER_COMMIT,
+    FIRST_WRITE,
+    HARNESS_RATE,
+    RELATIVE_GROWTH,
+    STORED_PER_EVENT,
+    SYSTEM_RATE,
+    WRITE_MEDIAN,
+    WRITE_P99,
+)
 
+WAY = {SINGLE: "One event at a time", BATCH: "In batches"}
 INSIDE = {mode: f"{way[:1].lower()}{way[1:]}" for mode, way in WAY.items()}
+GROWS, FALLS, FLAT = "grows with the number of commits", "falls with the number of commits", "shows no trend"
+LIKE_HOT = "is not distinguishable from that of hot runs"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Series with the estimate of one quantity."""
+
+    series: Series
+    value: Estimate
+
+    @property
+    def title(self) -> str:
+        return self.series.title
+
+    @property
+    def text(self) -> str:
+        """Value without its interval; the tables and figures next to the text show the interval."""
+        return with_unit(number(self.value.value, 3), self.value.unit)
+
+
+def growth_percent(measures: Measures, series: Series) -> BootstrapEstimate:
+    """Return the growth in % of the median write per 1,000 commits, over the hot runs."""
+    return measures.hot(RELATIVE_GROWTH, series).scaled(100)
+
+
+class Writer(SentenceWriter):
+    def sentences(self) -> dict[str, str]:
+        """Return all sentences by name; those of a mode as `name-mode`."""
+        made: dict[str, str] = {}
+        for mode in MODES:
+            for name, write in (
+                ("fastest", self.fastest),
+                ("order", self.order),
+                ("tails", self.tails),
+                ("growth", self.growth),
+                ("throughputs", self.throughputs),
+                ("first-write", self.first_write),
+                ("footprint", self.footprint),
+            ):
+                made[f"{name}-{mode}"] = or_why(partial(write, mode))
+            for name, first, second in (
+                ("formats", "ducklake", "iceberg-duckdb"),
+                ("clients", "iceberg-duckdb", "iceberg-pyiceberg"),
+                ("inlining", "ducklake-inlined", "ducklake"),
+            ):
+                made[f"{name}-{mode}"] = self.pair(first, second, mode)
+        for name in ("cold", "files"):
+            made[name] = self.together(name)
+        made["gain"] = or_why(self.gain)
+        made["flush"] = self.flush()
+        return made
+
+    def together(self, name: str) -> str:
+        """Return the sentence for both modes ("cold" or "files"), written once if it is the same for both."""
+        write = {"cold": self.cold, "files": self.files}[name]
+        said = [or_why(partial(write, mode)) for mode in MODES]
+        rests = {text.removeprefix(WAY[mode]) for mode, text in zip(MODES, said, strict=True)}
+        if len(rests) > 1:
+            return " ".join(said)
+        return f"In both modes{rests.pop()}" if said[0].startswith(WAY[MODES[0]]) else said[0]
+
+    def known(self, mode: str, compute: Callable[[Series], BootstrapEstimate], unit: str) -> list[Known]:
+        """Return the systems of a mode that have a quantity, in table order.
+
+        Raises NotAvailable if fewer than two do.
+        """
+        found = []
+        for series in self.run_set.select(mode=mode, harness=False):
+            with suppress(NotAvailable):
+                found.append(Known(series, compute(series).estimate(unit)))
+        if len(found) < 2:
+            raise NotAvailable("fewer than two systems have runs for it")
+        return found
+
+    def hot(self, mode: str, quantity: Metric) -> list[Known]:
+        return self.known(mode, lambda series: self.measures.hot(quantity, series), quantity.unit)
+
+    def ranked(self, mode: str) -> list[Known]:
+        """Return the systems by median write, fastest first."""
+        return sorted(self.hot(mode, WRITE_MEDIAN), key=lambda known: known.value.value)
+
+    def slower(self, a: Known, b: Known) -> Estimate:
+        """Return the median write of `a` divided by that of `b`."""
+        return self.measures.ratio(WRITE_MEDIAN, a.series, b.series).estimate("x")
+
+    # Sentences of one mode
+
+    def fastest(self, mode: str) -> str:
+        first, *others = self.ranked(mode)
+        last = others[-1]
+        alike = [known.title for known in others if not self.slower(known, first).is_above(1)]
+        if len(alike) == len(others):
+            return f"{WAY[mode]}, no system is distinguishably faster than the others; {first.title} ranks first."
+        lead = f"{WAY[mode]}, {first.title} has the shortest median write, {first.text}"
+        lead += f", but is not distinguishable from {listed(alike)}." if alike else "."
+        if last.title in alike:
+            return lead
+        times = number(self.slower(last, first).value, 3)
+        return f"{lead} {last.title} is the slowest and takes {times} times as long."
+
+    def order(self, mode: str) -> str:
+        ranked = self.ranked(mode)
+        alike = [
+            f"{first.title} and {second.title}"
+            for first, second in pairwise(ranked)
+            if not self.slower(second, first).is_above(1)
+        ]
+        names = listed([known.title for known in ranked])
+        ranking = f"From fastest to slowest, the systems are {names}."
+        if not alike:
+            return f"{ranking} Each is distinguishable from the next."
+        if len(alike) == 1:
+            return f"{ranking} {alike[0]} are not distinguishable from each other."
+        return f"{ranking} These neighbours are not distinguishable from each other: {'; '.join(alike)}."
+
+    def tails(self, mode: str) -> str:
+        tails = []
+        for series in self.run_set.select(mode=mode, harness=False):
+            with suppress(NotAvailable):
+                tail = self.measures.first_hot(WRITE_P99, series).value
+                tails.append((tail / self.measures.first_hot(WRITE_MEDIAN, series).value, series.title))
+        if not tails:
+            raise NotAvailable("no first hot run has enough operations for a 99th percentile")
+        (least, calm), (most, wild) = min(tails), max(tails)
+        if calm == wild:
+            return f"In the first hot run, the 99th percentile of {calm} is {number(least, 3)} times its median."
+        return (
+            f"In the first hot run, the ratio of the 99th percentile to the median is lowest for {calm}, "
+            f"{number(least, 3)}, and highest for {wild}, {number(most, 3)}."
+        )
+
+    def relative_growth(self, mode: str) -> list[Known]:
+        return self.known(mode, partial(growth_percent, self.measures), "%")
+
+    def growth(self, mode: str) -> str:
+        groups: dict[str, list[str]] = {GROWS: [], FLAT: [], FALLS: []}
+        for known in self.relative_growth(mode):
+            said = GROWS if known.value.is_above(0) else FALLS if known.value.is_below(0) else FLAT
+            groups[said].append(known.title)
+        return sentence(f"{WAY[mode]}, {conclusion('the write time', 'it', groups)}")
+
+    def throughputs(self, mode: str) -> str:
+        harness, system = self.hot(mode, HARNESS_RATE), self.hot(mode, SYSTEM_RATE)
+        shares = sorted((100 * h.value.value / s.value.value, h.title) for h, s in zip(harness, system, strict=True))
+        (least, first), (most, last) = shares[0], shares[-1]
+        return (
+            f"{WAY[mode]}, harness throughput is at least {least:.0f} % of system throughput ({first}) and at most "
+            f"{most:.0f} % ({last})."
+        )
+
+    def cold(self, mode: str) -> str:
+        groups: dict[str, list[str]] = {
+            "is longer than that of hot runs": [],
+            LIKE_HOT: [],
+            "is shorter than that of hot runs": [],
+        }
+        longer, same, shorter = groups
+        for known in self.known(mode, partial(self.measures.cold_effect, WRITE_MEDIAN), "x"):
+            groups[against(known.value, longer, shorter, same)].append(known.title)
+        return sentence(f"{WAY[mode]}, {conclusion('the median write of run 0', 'it', groups)}")
+
+    def first_write(self, mode: str) -> str:
+        found = sorted(
+            self.known(mode, partial(self.measures.cold_start, FIRST_WRITE), "x"), key=lambda known: known.value.value
+        )
+        first, last = found[0], found[-1]
+        states = " or ".join(sorted({run.state for known in found for run in known.series.cold_runs}))
+        return (
+            f"{WAY[mode]}, the ratio of the first write of run 0 ({states}) to that of a hot run is lowest for "
+            f"{first.title}, {number(first.value.value, 3)}, and highest for {last.title}, "
+            f"{number(last.value.value, 3)}."
+        )
+
+    def footprint(self, mode: str) -> str:
+        found = sorted(self.hot(mode, STORED_PER_EVENT), key=lambda known: known.value.value)
+        first, last = found[0], found[-1]
+        return (
+            f"{WAY[mode]}, {first.title} stores the fewest bytes per event, {number(first.value.value, 3)}, and "
+            f"{last.title} the most, {number(last.value.value, 3)}."
+        )
+
+    def files(self, mode: str) -> str:
+        most = max(self.hot(mode, FILES_PER_COMMIT), key=lambda known: known.value.value)
+        return f"{WAY[mode]}, {most.title} leaves the most files, {number(most.value.value, 3)} per commit."
+
+    def pair(self, first: str, second: str, mode: str) -> str:
+        """Return a sentence that compares two systems' throughputs; empty if the configuration lacks either."""
+        a, b = self.run_set.find(first, mode), self.run_set.find(second, mode)
+        if a is None or b is None:
+            return ""
+        names = f"{a.title} and {b.title}"
+        try:
+            ratio = self.measures.ratio(HARNESS_RATE, a, b).estimate("x")
+        except NotAvailable as absent:
+            return f"{names} cannot be compared: {absent}."
+        word = against(ratio, "a higher", "a lower", "")
+        if not word:
+            return f"The throughputs of {names} are not distinguishable."
+        return (
+            f"{a.title} has {word} throughput than {b.title}, {number(ratio.value, 3)} times as many events per second."
+        )
+
+    # Sentences on all series
+
+    def gain(self) -> str:
+        groups: dict[str, list[str]] = {"raise throughput": [], "do not change it distinguishably": [], "lower it": []}
+        more, same, less = groups
+        gains = []
+        for batch in self.run_set.select(mode=BATCH, harness=False):
+            with suppress(NotAvailable):
+                single = self.measures.hot(HARNESS_RATE, self.run_set.find(batch.system, SINGLE))
+                ratio = self.measures.hot(HARNESS_RATE, batch).ratio(single).estimate("")
+                groups[against(ratio, more, less, same)].append(batch.title)
+                gains.append((ratio.value, batch.title))
+        if not gains:
+            raise NotAvailable("no system has runs in both modes")
+        (least, first), (most, last) = min(gains), max(gains)
+        whole = sentence(conclusion("batches", "they", groups))
+        if first == last:
+            return f"{whole} The factor is {number(least, 3)}."
+        ends = f"lowest for {first}, {number(least, 3)}, and highest for {last}, {number(most, 3)}"
+        return f"{whole} The factor is {ends}."
+
+    def flush(self) -> str:
+        """Return sentences on the cost per row of moving rows into few files, by flushing inlined rows or merging."""
+        flushes = [
+            (run.manifest.flush.seconds / run.manifest.flush.rows * 1e6, f"{series.title} ({series.mode_title})")
+            for mode in MODES
+            for series in self.run_set.select(mode=mode, harness=False)
+            for run in series.hot_runs[-1:]
+            if run.manifest.flush is not None and run.manifest.flush.rows
+        ]
+        merges = [
+            (run.manifest.merge.seconds / run.manifest.events * 1e6, series.title)
+            for series in self.run_set.select(mode=SINGLE, harness=False)
+            for run in series.runs[-1:]
+            if run.manifest.merge is not None and run.manifest.merge.files_before > 1
+        ]
+        flushed = _costs("Flushing inlined rows", flushes) or "No rows were inlined."
+        merged = _costs("Merging the files of single events", merges) or "No merge of small files was timed."
+        return f"{flushed} {merged}"
+
+
+def _costs(what: str, found: list[tuple[float, str]]) -> str:
+    """Return a sentence on the lowest and highest cost of `what` in µs per row; empty if `found` is empty."""
+    if not found:
+        return ""
+    (least, first), (most, last) = min(found), max(found)
+    lowest = f"{what} after the last run costs {number(least, 3)} µs per row for {first}"
+    return f"{lowest}." if first == last else f"{lowest} and {number(most, 3)} µs for {last}."
 
 
 def findings(measures: Measures) -> list[str]:
     """Return the known findings: fastest system per mode, largest slowdown, most files, and cold-start effect."""
     writer = Writer(measures)
-    return [found for write in _writers(writer) if (found := _or_nothing(write))]
+    return [found for write in _writers(writer) if (found := or_nothing(write))]
 
 
 def _writers(writer: Writer) -> Iterator[Callable[[], str]]:
@@ -30,7 +294,8 @@ def _writers(writer: Writer) -> Iterator[Callable[[], str]]:
     yield partial(_cold, writer)
 
 
-def _or_nothing(write: Callable[[], str]) -> str:
+def or_nothing(write: Callable[[], str]) -> str:
+    """Return a sentence, or an empty string if the runs do not support it."""
     try:
         return write()
     except NotAvailable:

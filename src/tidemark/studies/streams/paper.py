@@ -15,8 +15,8 @@ from tidemark.runs.coding.json_reader import spelt
 from tidemark.runs.names import BATCH, MODES, SINGLE
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.streams import published
-from tidemark.studies.streams.metrics import HARNESS_RATE, RELATIVE_GROWTH, WRITE_MEDIAN, WRITE_P99
-from tidemark.studies.streams.sentences import Writer
+from tidemark.studies.streams.findings import Writer, growth_percent
+from tidemark.studies.streams.metrics import HARNESS_RATE, WRITE_MEDIAN, WRITE_P99
 
 MB = 1e6
 
@@ -90,16 +90,12 @@ def _hot(quantity: Metric) -> Callable[[Measures, Series], BootstrapEstimate]:
     return lambda measures, series: measures.hot(quantity, series)
 
 
-def _growth(measures: Measures, series: Series) -> BootstrapEstimate:
-    return measures.hot(RELATIVE_GROWTH, series).scaled(100)
-
-
 # Columns of a mode's table in the body of the paper: the head, and the function that computes it for a series.
 IN_TABLE: tuple[tuple[str, Callable[[Measures, Series], BootstrapEstimate]], ...] = (
     ("Median write (ms)", _hot(WRITE_MEDIAN)),
     ("p99 write (ms)", _hot(WRITE_P99)),
     ("Harness throughput (events/s)", _hot(HARNESS_RATE)),
-    ("Growth (% per 1,000 commits)", _growth),
+    ("Growth (% per 1,000 commits)", growth_percent),
 )
 
 

@@ -1,27 +1,50 @@
-"""Results of the study: its quantities, tables, figures, claims and contribution to the paper."""
+"""Results of the study: its quantities, tables, figures, claims, first table and contribution to the paper."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.metrics import HIGHER, LOWER, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate, Floats
 from tidemark.planner.cost_model import Cell, Cost, rtt_of
 from tidemark.results.paper.paper_section import PaperSection
 from tidemark.results.publication import Publication
-from tidemark.runs.names import BATCH, MAIN, SINGLE
+from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, cold, hot
+from tidemark.runs.names import BATCH, MAIN, MODES, SINGLE
 from tidemark.runs.runset import Series
 from tidemark.studies.assembly import claims_of, figure_specs_of, tables_of
-from tidemark.studies.streams import paper, published
+from tidemark.studies.streams import paper, published, storage_tables, tables
 from tidemark.studies.streams.claims import MEASURES, StreamClaimData
-from tidemark.studies.streams.findings import findings
-from tidemark.studies.streams.metrics import FILES_PER_COMMIT, GROWTH, QUANTITIES, SYSTEM_RATE
-from tidemark.studies.streams.questions import QUESTIONS
+from tidemark.studies.streams.findings import findings, growth_percent
+from tidemark.studies.streams.metrics import (
+    FILES_LEFT,
+    FILES_PER_COMMIT,
+    FIRST_WRITE,
+    FLUSH_PER_ROW,
+    GROWTH,
+    HARNESS_RATE,
+    MANY_COMMITS,
+    MERGE_PER_ROW,
+    QUANTITIES,
+    SERVERS_CPU,
+    SERVERS_MEMORY,
+    SLOWER_AFTER,
+    STORED_PER_EVENT,
+    STREAM_CPU,
+    SYSTEM_RATE,
+    WRITE_MEDIAN,
+    WRITE_P99,
+    WRITER_CPU,
+    WRITER_MEMORY,
+)
 from tidemark.studies.streams.study import STUDY
-from tidemark.studies.streams.tables import age, inlining, performance, storage
-from tidemark.studies.streams.tables import published as of_thesis
 from tidemark.studies.study import Results
 
 HERE = Path(__file__).parent
@@ -49,6 +72,211 @@ JOIN runs r USING (run_id)
 JOIN series s USING (series_id)
 GROUP BY ALL;
 """
+
+PERCENT = 100.0
+FEWEST_SIZES = 3  # batch sizes: a line fits any two
+CLOSE = 0.25  # largest relative deviation of a size from the line
+AFTER = 1_000  # commits
+
+
+def _sizes(asked: SystemRuns) -> list[tuple[int, BootstrapEstimate]]:
+    """Return the median write of each measured batch size, with all other settings equal."""
+    found: dict[int, BootstrapEstimate] = {}
+    for series in asked.series:
+        varies_size = asked.measures.run_set.axis_of(series.sweep) == "batch_size"
+        if series.runs and (series.sweep == MAIN or varies_size):
+            found.setdefault(series.batch_size, asked.measures.value(WRITE_MEDIAN, series))
+    return sorted(found.items())
+
+
+def _line(asked: SystemRuns) -> tuple[BootstrapEstimate, BootstrapEstimate]:
+    """Return ms per commit without rows and µs per row: a line through all sizes, fitted by relative error."""
+    sizes = _sizes(asked)
+    if len(sizes) < FEWEST_SIZES:
+        raise NotAvailable("needs the sweep of batch sizes: --config 'streams.sweeps=[main, batch-size]'")
+    rows = np.array([size for size, _ in sizes], dtype=np.float64)
+    centre, off = _fit(rows, np.array([[each.value] for _, each in sizes]))
+    if off > CLOSE:
+        raise NotAvailable(f"its write time is no straight line of the rows: a size lies {PERCENT * off:.0f} % off")
+    known = [each.draws for _, each in sizes if each.draws is not None]
+    draws = None
+    if known:
+        shape = len(known[0])
+        times = [np.exp(each.draws) if each.draws is not None else np.full(shape, each.value) for _, each in sizes]
+        draws, _ = _fit(rows, np.array(times))
+    n, runs = sum(each.n for _, each in sizes), sum(each.runs for _, each in sizes)
+    degrees = min(each.degrees for _, each in sizes)
+    found = []
+    for place, factor in ((0, 1.0), (1, 1e3)):
+        value = float(centre[place, 0]) * factor
+        drawn = None if draws is None else draws[place] * factor
+        if value <= 0 or (drawn is not None and not (drawn > 0).all()):
+            raise NotAvailable("too small to be seen next to the rest of the write")
+        found.append(BootstrapEstimate(math.log(value), None if drawn is None else np.log(drawn), n, runs, degrees))
+    return found[0], found[1]
+
+
+def _fit(rows: Floats, times: Floats) -> tuple[Floats, float]:
+    """Fit a line to each column: return float64[2, k] (intercepts, slopes) and the largest relative residual.
+
+    `times` is float64[sizes, k]. Least squares of relative residuals: small batches count as much as large ones.
+    """
+    weights = 1 / times**2
+    sums = [np.sum(weights * rows[:, None] ** power, axis=0) for power in range(3)]
+    right = [np.sum(weights * times * rows[:, None] ** power, axis=0) for power in range(2)]
+    determinant = sums[0] * sums[2] - sums[1] ** 2
+    intercept = (right[0] * sums[2] - right[1] * sums[1]) / determinant
+    slope = (sums[0] * right[1] - sums[1] * right[0]) / determinant
+    off = np.abs(intercept + slope * rows[:, None] - times) / times
+    return np.array([intercept, slope]), float(off.max())
+
+
+def _fixed(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
+    return _line(asked)[0]
+
+
+def _per_row(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
+    return _line(asked)[1]
+
+
+def _sizes_used(asked: SystemRuns, _mode: str | None) -> str:
+    return f"batches of {', '.join(f'{size:,}' for size, _ in _sizes(asked))}"
+
+
+def _tidying(asked: SystemRuns, mode: str | None) -> BootstrapEstimate:
+    """Return the flush or merge time in seconds per million events, which equals microseconds per row."""
+    return asked.measures.hot(FLUSH_PER_ROW if _flushes(asked, mode) else MERGE_PER_ROW, asked.main(mode))
+
+
+def _which_tidying(asked: SystemRuns, mode: str | None) -> str:
+    return "flush" if _flushes(asked, mode) else "merge"
+
+
+def _flushes(asked: SystemRuns, mode: str | None) -> bool:
+    """Return True if rows are moved into files by a flush, not by a merge.
+
+    Raises NotAvailable if the client has neither.
+    """
+    timed = [run.manifest for run in asked.main(mode).runs]
+    if any(each.flush is not None and each.flush.rows for each in timed):
+        return True
+    if all(each.merge is None for each in timed):
+        raise NotAvailable("no flush or merge was timed: its client has none")
+    return False
+
+
+def _slower(asked: SystemRuns, mode: str | None) -> BootstrapEstimate:
+    """Return the growth in %.
+
+    Raises NotAvailable if none was seen and even a doubling would not show: too few commits.
+    """
+    found = growth_percent(asked.measures, asked.main(mode))
+    estimate = found.estimate("%")
+    if estimate.low is None or estimate.high is None:
+        raise NotAvailable("cannot be determined from so few commits")
+    if estimate.contains(0) and estimate.high - estimate.low > 2 * PERCENT:
+        commits = _most_commits(asked, mode)
+        raise NotAvailable(f"no change seen in {commits:,} commits; less than {estimate.high:,.0f} % would not show")
+    return found
+
+
+def _most_commits(asked: SystemRuns, mode: str | None) -> int:
+    return max((run.manifest.operations for run in asked.main(mode).hot_runs), default=0)
+
+
+def _commits_seen(asked: SystemRuns, mode: str | None) -> str:
+    most = _most_commits(asked, mode)
+    return f"extrapolated from {most:,} commits" if most < AFTER else ""
+
+
+def _slower_still(asked: SystemRuns, mode: str | None) -> BootstrapEstimate:
+    return asked.measures.hot(SLOWER_AFTER, asked.main(mode)).scaled(PERCENT)
+
+
+OF_A_MODE = (
+    SummaryMetric(
+        "rate", "Events/s", "events/s", hot(HARNESS_RATE), better=HIGHER,
+        hint="Events that were written in a second of the window: reading, decoding and bookkeeping included. Hot "
+        "runs.",
+    ),
+    SummaryMetric("p50", "Write p50", "ms", hot(WRITE_MEDIAN), hint="Median time of one write. Hot runs."),
+    SummaryMetric("p99", "Write p99", "ms", hot(WRITE_P99), hint="99 of 100 writes are faster. Hot runs."),
+    SummaryMetric(
+        "slower-1000", f"Slower after {AFTER:,} commits", "%", _slower, signed=True, note=_commits_seen,
+        none="No system's writes were seen to slow down",
+        hint=f"By how much of its median a write grows with {AFTER:,} commits to one table (Theil-Sen slope). Hot "
+        "runs.",
+    ),
+    SummaryMetric(
+        "slower-10000", f"Slower after {MANY_COMMITS:,} commits", "%", _slower_still, signed=True,
+        hint=f"Median of the 500 writes before commit {MANY_COMMITS:,} against that of the first 500, in runs that "
+        "long.",
+    ),
+    SummaryMetric(
+        "files", "Files left", "files per million events", hot(FILES_LEFT),
+        hint="Data and metadata files in the table's folder after the run, before any flush or merge.",
+    ),
+    SummaryMetric(
+        "bytes", "Bytes left", "MB per million events", hot(STORED_PER_EVENT),
+        hint="Data, metadata and catalog after the run, before any flush or merge.",
+    ),
+    SummaryMetric(
+        "cpu-writer", "CPU: writer", "s per million events", hot(WRITER_CPU),
+        hint="Processor time of the writing process: the client, and the loop that feeds it (null shows the loop's).",
+    ),
+    SummaryMetric(
+        "cpu-servers", "CPU: servers", "s per million events", hot(SERVERS_CPU),
+        hint="Processor time of the system's own servers: PostgreSQL, the catalog's server.",
+    ),
+    SummaryMetric(
+        "cpu-stream", "CPU: stream", "s per million events", hot(STREAM_CPU),
+        hint="Processor time of broker and producer while the window is open: the measurement's, not the system's.",
+    ),
+    SummaryMetric(
+        "memory-writer", "Peak memory: writer", "MB", hot(WRITER_MEMORY),
+        hint="The most that the writing process had in memory in any second (PSS); null shows what is the loop's.",
+    ),
+    SummaryMetric(
+        "memory-servers", "Peak memory: servers", "MB", hot(SERVERS_MEMORY),
+        hint="The most that the system's own servers had in memory together in any second (PSS).",
+    ),
+    SummaryMetric(
+        "tidying", "Flush or merge", "s per million events", _tidying, note=_which_tidying,
+        hint="To bring rows into few files after the run: to flush inlined rows, or to merge files. Not in Events/s.",
+    ),
+    SummaryMetric(
+        "cold-start", "First write, cold", "ms", cold(FIRST_WRITE),
+        hint="From the first write after a cold start to its return: the programs' files were out of memory.",
+    ),
+)  # fmt: skip
+# Questions that the report answers in words.
+ASKED = {
+    ("rate", SINGLE): ("Fastest for single events", "best"),
+    ("rate", BATCH): ("Fastest in batches", "best"),
+    ("slower-1000", SINGLE): ("Slows down most, single events", "worst"),
+    ("files", SINGLE): ("Leaves most files, single events", "worst"),
+}
+# Columns shown by default: those that decide most choices, few enough to read at a glance.
+USUAL = {SINGLE: ("rate", "p50", "p99", "slower-1000", "files", "cold-start"), BATCH: ("rate", "p50", "p99", "files")}
+
+
+def _in(mode: str, question: SummaryMetric) -> SummaryMetric:
+    asks, extreme = ASKED.get((question.key, mode), (None, "best"))
+    usual = question.key in USUAL[mode]
+    return replace(question, key=f"{question.key}-{mode}", mode=mode, asks=asks, extreme=extreme, usual=usual)
+
+
+QUESTIONS = (
+    *(_in(mode, question) for mode in MODES for question in OF_A_MODE),
+    SummaryMetric(
+        "fixed", "Fixed time of a commit", "ms", _fixed, better=LOWER, note=_sizes_used,
+        hint="What a commit takes whatever it holds: the line through the median writes of all sizes of batches.",
+    ),
+    SummaryMetric(
+        "row", "Time of a row", "µs", _per_row, better=LOWER, note=_sizes_used,
+        hint="What each row adds to a commit: the slope of the same line.",
+    ),
+)  # fmt: skip
 
 
 def _costs(measures: Measures) -> Iterator[Cost]:
@@ -90,12 +318,8 @@ RESULTS = Results(
         software=published.SOFTWARE,
         optional=("Polaris",),
     ),
-    tables=tables_of(of_thesis, performance, storage, inlining, age),
-    figure_specs=figure_specs_of(
-        "tidemark.studies.streams.figures.components",
-        "tidemark.studies.streams.figures.published",
-        "tidemark.studies.streams.figures.performance",
-    ),
+    tables=tables_of(published, tables, storage_tables),
+    figure_specs=figure_specs_of("tidemark.studies.streams.thesis_figures", "tidemark.studies.streams.figures"),
     claims=claims_of(
         STUDY,
         QUANTITIES,
@@ -117,7 +341,7 @@ RESULTS = Results(
         parts=paper.parts,
         findings=findings,
     ),
-    notes=lambda run_set: performance.reading_notes(run_set.series),
+    notes=lambda run_set: tables.reading_notes(run_set.series),
     questions=QUESTIONS,
     costs=_costs,
     first_figure="figure-5.1",

@@ -1,4 +1,4 @@
-"""Section `streams` of the configuration, and the settings that a series takes from it."""
+"""Section `streams` of the configuration, the settings that a series takes from it, and the record of a window."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 from tidemark.config import ServicesConfig
 from tidemark.errors import ConfigError
+from tidemark.measure.reading import Latencies
+from tidemark.runs.coding.serde import Pairs
 from tidemark.runs.names import BATCH, MAIN, SINGLE
 from tidemark.runs.spec import WorkloadSettings
 from tidemark.schema import Key, Origin, one_of
@@ -17,9 +19,9 @@ from tidemark.systems.registry import SystemEntry
 
 SECTION = "streams"
 NULL_SECONDS = 3.0
-
 AHEAD = "ahead"  # the producer fills the topic before the window
 PRODUCER = "producer"  # group of its process
+STREAMED, FLUSHED = "streamed", "flushed"  # states of a table: as the window left it, and after maintenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +117,17 @@ def _check_polaris(given: Mapping[str, Any], services: ServicesConfig, origin: O
     missing = services.why_no_polaris()
     if missing and asking:
         raise ConfigError(f"{origin.place(asking[0])}: found 'polaris', but {missing}")
+
+
+@dataclass(frozen=True, slots=True)
+class NotRead:
+    """The reason why a table could not be read."""
+
+    why_not: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRecord:
+    """Reads of the table by a client that never wrote to it, by state of the table; empty if it was not read."""
+
+    reads: Pairs[Latencies | NotRead] = ()

@@ -1,11 +1,164 @@
-"""Study of the thesis on stream writes: single events and batches, cold and hot."""
+"""Study of the thesis on stream writes, single events and batches, cold and hot: its series and their workload."""
 
 from __future__ import annotations
 
+import itertools
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tidemark.config import Config
+from tidemark.errors import ConfigError
+from tidemark.measure.workload import Workload
+from tidemark.runs.spec import SeriesSpec
+from tidemark.services.kafka import Kafka
+from tidemark.settings import or_else
+from tidemark.studies.streams.session import Rates, Session
+from tidemark.studies.streams.settings import AHEAD, PRODUCER, SECTION, StreamSettings, StreamsSection
 from tidemark.studies.study import Study
+from tidemark.systems.base import Capability, Variant
+from tidemark.systems.registry import spec_of, variant, with_defaults
+from tidemark.systems.tables import TableSystem
 
 STUDY = Study(
     name="streams",
     title="Evaluating Data Stream Write Performance in Lakehouse Systems",
     question="How fast can a data stream be written into a lakehouse table, event by event and in batches?",
 )
+COMMIT_SECONDS = 0.05  # of a commit, if nothing else is known
+FILL_SECONDS = 5.0  # to create and fill a topic before a window: 5 s for windows of 8 s and of 60 s
+LONGEST_SECONDS = 3600.0  # longest window that ends by its number of commits, unless the sweep sets another
+PROCESSORS = ("threads", "cpus")  # axes that are limited by the machine's processors
+
+
+class Streams(Workload):
+    """Workload that writes trips through Kafka into a table: poll, decode, assemble, write."""
+
+    name = "streams"
+    measurement = 1
+    runner = "tidemark.studies.streams.runner"
+    services = (Kafka,)
+    excluded_groups = (Kafka.name, PRODUCER)
+
+    def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
+        super().__init__(spec, variant, trips, private)
+        self.settings = StreamSettings.of(spec)
+        self.rates = Rates(private / "rates.json", f"{spec.stack} {spec.name} {spec.mode}", self.settings.encoding)
+
+    @classmethod
+    def likely_seconds(cls, spec: SeriesSpec) -> float:
+        """Return the likely seconds, with topic filling; a window ended by commits counts a typical time per commit."""
+        commits = StreamSettings.of(spec).commits
+        window = min(spec.window_seconds, commits * COMMIT_SECONDS) if commits else spec.window_seconds
+        return FILL_SECONDS + window
+
+    @contextmanager
+    def start_processes(self, work: Path) -> Iterator[Session]:
+        """Start the producer, which lives for a session; topics are created when the servers run."""
+        from tidemark.stream.producer import Producer
+
+        with Producer(self.trips, work) as producer:
+            yield Session(self.settings, self.rates, producer)
+
+    def needs_probe(self) -> bool:
+        return self.settings.producer == AHEAD and self.rates.events_per_s is None
+
+    @property
+    def warms_up(self) -> bool:
+        """False for a system that stores nothing: it has its full speed from the start."""
+        return Capability.READ_BACK in self.variant.system.capabilities
+
+
+def section(config: Config) -> StreamsSection:
+    """Return the study's section, parsed and checked. Raises ConfigError if it is invalid."""
+    return StreamsSection.parse(config.sections[SECTION], config.protocol, config.services, config.origin)
+
+
+def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
+    streams = section(config)
+    made: list[SeriesSpec] = []
+    for entry, mode in itertools.product(streams.systems, streams.modes):
+        chosen = variant(entry, config.origin, (SECTION, "systems"), TableSystem)
+        _check_compression(chosen, streams, config)
+        settings = streams.settings(mode)
+        spec = spec_of(
+            replace(base, cpus=streams.cpus),
+            with_defaults(entry, streams.given),
+            chosen,
+            settings,
+            window_seconds=streams.protocol.window_seconds if _stores(chosen) else streams.harness_window_seconds,
+            runs=streams.protocol.runs,
+        )
+        if streams.main:
+            made += _repeated(spec, streams.protocol.repeats, chosen)
+        for name, sweep in streams.sweeps.items():
+            for varied in _vary(spec, settings, name, streams, config):
+                made += _repeated(varied, or_else(sweep.repeats, streams.protocol.repeats), chosen)
+    return made
+
+
+def limits(config: Config) -> list[str]:
+    """Return one sentence for each sweep value that this machine cannot provide."""
+    most = os.cpu_count() or 1
+    return [
+        f"sweep '{name}': {value} {sweep.axis} were asked for, this machine has {most}; measured with {most}"
+        for name, sweep in section(config).sweeps.items()
+        if sweep.axis in PROCESSORS
+        for value in sweep.values
+        if isinstance(value, int) and value > most
+    ]
+
+
+def _stores(chosen: Variant) -> bool:
+    return Capability.READ_BACK in chosen.system.capabilities
+
+
+def _repeated(spec: SeriesSpec, repeats: int, chosen: Variant) -> list[SeriesSpec]:
+    """Return one spec per repeat. A system that stores nothing is only a bound, so it runs once, in the last round."""
+    first = 1 if _stores(chosen) else repeats
+    return [replace(spec, repeat=number) for number in range(first, repeats + 1)]
+
+
+def _check_compression(chosen: Variant, streams: StreamsSection, config: Config) -> None:
+    """Raise ConfigError if a system cannot write the codec. A system without codecs writes no Parquet and passes."""
+    allowed, found = chosen.system.compressions, streams.given["compression"]
+    if allowed and found not in allowed:
+        raise ConfigError(
+            f"{config.origin.place((SECTION, 'compression'))}: found '{found}'; the system '{chosen.name}' can be set "
+            f"to write {', '.join(sorted(allowed))} only. Choose one of these, or take '{chosen.name}' out of "
+            f"'{SECTION}.systems'"
+        )
+
+
+def _vary(
+    base: SeriesSpec, settings: StreamSettings, name: str, streams: StreamsSection, config: Config
+) -> Iterator[SeriesSpec]:
+    """Yield `base` once for each value of the axis of the sweep `name`; yield nothing if the sweep excludes it."""
+    sweep = streams.sweeps[name]
+    if base.name not in or_else(sweep.systems, (base.name,)):
+        return
+    if settings.mode not in or_else(sweep.modes, streams.modes):
+        return
+    window = min(or_else(sweep.window_seconds, base.window_seconds), base.window_seconds * 6)
+    if sweep.axis == "commits":
+        window = or_else(sweep.window_seconds, LONGEST_SECONDS)
+    for value in sweep.values:
+        wanted = int if sweep.axis == "cpus" else type(getattr(settings, sweep.axis))
+        if type(value) is not wanted:
+            place = config.origin.place((SECTION, "sweep", name, "values"))
+            raise ConfigError(f"{place}: found {value!r}; allowed for '{sweep.axis}': {wanted.__name__}")
+        if sweep.axis in PROCESSORS:
+            value = min(value, os.cpu_count() or 1)
+        changed: dict[str, Any] = {sweep.axis: value}
+        spec = replace(base, sweep=name, window_seconds=window, runs=or_else(sweep.runs, base.runs))
+        if sweep.axis == "cpus":
+            yield replace(spec, **changed)
+        else:
+            other = replace(settings, **changed)
+            yield replace(spec, mode=other.label, settings=other.pairs)
+
+
+WORKLOAD = Streams

@@ -124,14 +124,12 @@ def _value(value: Any, is_number: bool) -> Value:
 
 def _place(row: tuple[Value, ...]) -> tuple[tuple[int, float, str], ...]:
     """Return the sort key: text first, then numbers by their leading digits, so that rounding keeps the order."""
-    texts = [(0, 0.0, value) if isinstance(value, str) else (1, 0.0, "") for value in row if not _is_number(value)]
+    texts = [
+        (0, 0.0, value) if isinstance(value, str) else (1, 0.0, "") for value in row if not isinstance(value, float)
+    ]
     numbers = [(0, float(f"{value:.{SORTED_DIGITS}g}"), "") for value in row if isinstance(value, float)]
     exact = [(0, value, "") for value in row if isinstance(value, float)]
     return (*texts, *numbers, *exact)
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, float)
 
 
 def answer_difference(expected: Answer, found: Answer) -> str:

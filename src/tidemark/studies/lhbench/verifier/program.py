@@ -2,7 +2,7 @@
 
     python -m tidemark.studies.lhbench.verifier.program ORDER RESULT
 
-ORDER is JSON, as `calls` writes it: what to `do`, and its arguments. RESULT is JSON too. The program imports the
+ORDER is JSON, as `Verifier` writes it: what to `do`, and its arguments. RESULT is JSON too. The program imports the
 standard library, DuckDB and, for some formats, their readers; it never runs while a phase of a window is timed.
 """
 

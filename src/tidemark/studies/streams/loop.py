@@ -19,7 +19,7 @@ import pyarrow as pa
 from tidemark.errors import DiskFull, SystemFailure, TidemarkError, is_disk_full
 from tidemark.stream.events import EventCodec
 from tidemark.stream.source import Source
-from tidemark.studies.streams.window.samples import Samples, StreamWindow
+from tidemark.studies.streams.samples import Samples, StreamWindow
 
 clock = time.perf_counter_ns
 

@@ -27,11 +27,10 @@ from tidemark.stream.consumer import EventConsumer
 from tidemark.stream.events import Encoding, EventCodec
 from tidemark.stream.sizes import EventSizes
 from tidemark.stream.source import Source
-from tidemark.studies.streams.record import FLUSHED, STREAMED, NotRead, StreamRecord
-from tidemark.studies.streams.settings import PRODUCER
-from tidemark.studies.streams.window.loop import run_segment
-from tidemark.studies.streams.window.samples import Samples, StreamWindow
-from tidemark.studies.streams.window.session import Session
+from tidemark.studies.streams.loop import run_segment
+from tidemark.studies.streams.samples import Samples, StreamWindow
+from tidemark.studies.streams.session import Session
+from tidemark.studies.streams.settings import FLUSHED, PRODUCER, STREAMED, NotRead, StreamRecord
 from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
 

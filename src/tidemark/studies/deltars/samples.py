@@ -39,12 +39,16 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class DataRecord:
-    """Table that is written, as it was generated."""
+class Data:
+    """Table that is written, as it was generated; `name` as the configuration spells it."""
 
     name: str
     file_bytes: int
     sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class DataRecord(Data):
     rows: int
 
 

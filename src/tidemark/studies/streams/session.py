@@ -1,16 +1,25 @@
-"""Number of events to put into a topic before a window, from earlier measurements on this machine."""
+"""The producer of a session, its topics, and the known rates of systems, from which topics are sized."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
 from tidemark.errors import DiskFull
 from tidemark.paths import write_atomically
 from tidemark.runs.names import BATCH, SINGLE
+from tidemark.services.kafka import Kafka
+from tidemark.studies.streams.settings import AHEAD, StreamSettings
+
+if TYPE_CHECKING:  # planning needs the rates, and must not load the clients of the stream
+    from tidemark.measure.workload import TestBed
+    from tidemark.stream.producer import Producer
+    from tidemark.stream.topics import Topics
 
 HEADROOM = 1.3
 EVENT_BYTES = 400.0  # of one event in a topic, with a margin, until the first topic was measured
@@ -66,3 +75,27 @@ class Rates:
 def margin(batch_size: int) -> int:
     """Return the events to add to those expected to be written: some are read ahead, and the loop must not wait."""
     return max(2_000, 4 * batch_size)
+
+
+@dataclass(slots=True)
+class Session:
+    """A running producer, and the topics that it fills, one in use at a time."""
+
+    settings: StreamSettings
+    rates: Rates
+    producer: Producer
+    _topics: Topics | None = None
+
+    @property
+    def is_ahead(self) -> bool:
+        """True if the topic is filled before the window, not during it."""
+        return self.settings.producer == AHEAD
+
+    def topics(self, test_bed: TestBed) -> Topics:
+        from tidemark.stream.topics import Topics
+
+        if self._topics is None:
+            kafka = test_bed.servers.by_class[Kafka]
+            assert isinstance(kafka, Kafka)
+            self._topics = Topics(kafka, self.producer, test_bed.spec.fingerprint)
+        return self._topics

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 from tidemark.analysis.formatting import MissingCell, attempt, number
 from tidemark.analysis.measures import Measures, NotAvailable
 from tidemark.analysis.metrics import Metric
-from tidemark.analysis.statistics import BootstrapEstimate, Estimate
+from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.text_blocks import lowest_and_highest
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
@@ -20,9 +20,9 @@ from tidemark.runs.names import MODES, SINGLE, STAGES
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.views import last_hot
-from tidemark.studies.streams.figures.published import MODE_WORDS
-from tidemark.studies.streams.metrics import HARNESS_RATE, RELATIVE_GROWTH, SYSTEM_RATE, WRITE_MEDIAN
-from tidemark.studies.streams.sentences import Writer
+from tidemark.studies.streams.findings import Writer, growth_percent, or_nothing
+from tidemark.studies.streams.metrics import HARNESS_RATE, SYSTEM_RATE, WRITE_MEDIAN
+from tidemark.studies.streams.thesis_figures import MODE_WORDS
 
 COLD_EFFECT, TIME_BUDGET = "Run 0 compared with hot runs: median write", "Time budget of the first hot run"
 
@@ -43,14 +43,6 @@ def figure_specs() -> Iterator[FigureSpec]:
 def _estimate(quantity: Metric, measures: Measures, series: Series) -> Estimate | str:
     found = attempt(quantity.unit, partial(measures.hot, quantity, series))
     return found.reason if isinstance(found, MissingCell) else found
-
-
-def _said(write: Callable[[], str]) -> str:
-    """Return a sentence of the text as the finding of a figure, or an empty string if the runs do not support it."""
-    try:
-        return write()
-    except NotAvailable:
-        return ""
 
 
 def _hot_runs(all_series: tuple[Series, ...]) -> list[Run]:
@@ -75,7 +67,7 @@ def throughput(context: FigureContext, mode: str) -> DrawnFigure:
     notes = ["Filled: events per second inside write (system). Hollow: events per second of the window (harness). "
              "Lines are 95 % intervals over hot runs. Null stores nothing, so it has no system throughput.",
              context.run_set.coverage]  # fmt: skip
-    shown = _said(partial(Writer(context.measures).throughputs, mode))
+    shown = or_nothing(partial(Writer(context.measures).throughputs, mode))
     return context.finish(made, f"Harness and system throughput, {MODE_WORDS[mode]}", notes, runs, shown)
 
 
@@ -85,7 +77,7 @@ def growth(context: FigureContext, mode: str) -> DrawnFigure:
     runs = _hot_runs(chosen)
     rows = []
     for series in chosen:
-        found = attempt("%", partial(_percent, context.measures, series))
+        found = attempt("%", partial(growth_percent, context.measures, series))
         rows.append((series.title, [(found.reason if isinstance(found, MissingCell) else found, series, True)]))
     fewest = {
         series.title: min(run.manifest.operations for run in series.hot_runs) for series in chosen if series.hot_runs
@@ -95,12 +87,8 @@ def growth(context: FigureContext, mode: str) -> DrawnFigure:
     notes = ["Theil-Sen slopes over hot runs. Lines are 95 % intervals; one that contains 0 shows no trend.",
              *([f"Extrapolated from fewer commits than 1,000: {', '.join(short)}."] if short else []),
              context.run_set.coverage]  # fmt: skip
-    shown = _said(partial(Writer(context.measures).growth, mode))
+    shown = or_nothing(partial(Writer(context.measures).growth, mode))
     return context.finish(made, f"Growth of the write time, {MODE_WORDS[mode]}", notes, runs, shown)
-
-
-def _percent(measures: Measures, series: Series) -> BootstrapEstimate:
-    return measures.hot(RELATIVE_GROWTH, series).scaled(100)
 
 
 def cold_effect(context: FigureContext) -> DrawnFigure:
@@ -148,7 +136,7 @@ def latency(context: FigureContext, mode: str) -> DrawnFigure:
     axes.set_ylabel("writes that take longer")
     notes = ["Share of the writes that take longer than a time; all writes of the first hot run, both axes "
              "logarithmic. Names are ordered by median, slowest first."]  # fmt: skip
-    shown = _said(partial(Writer(context.measures).tails, mode))
+    shown = or_nothing(partial(Writer(context.measures).tails, mode))
     return context.finish(made, f"Tail of the write times, {MODE_WORDS[mode]}", notes, runs, shown)
 
 

@@ -6,7 +6,7 @@ import math
 import platform
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -17,26 +17,141 @@ import pyarrow as pa
 from tidemark.errors import SystemFailure
 from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
+from tidemark.measure.maintenance import timed
 from tidemark.measure.oracle import consult
+from tidemark.measure.reading import hold, read
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.runs.coding.serde import pairs, written
+from tidemark.runs.manifest import Footprint
 from tidemark.services.kafka import Kafka
 from tidemark.stream.paced import PacedProducer, Sent
-from tidemark.studies.freshness.record import FreshnessRecord, Kill, RampRecord, Reads, is_unfinished
+from tidemark.studies.freshness.consumer import EXACTLY_ONCE, OwnConsumer
+from tidemark.studies.freshness.record import End, FreshnessRecord, Kill, RampRecord, RampStep, Reads, is_unfinished
+from tidemark.studies.freshness.samples import FreshnessWindow, Look, Reader, Step
 from tidemark.studies.freshness.settings import MOVING, PRODUCER, FreshnessSettings
-from tidemark.studies.freshness.window import reads
-from tidemark.studies.freshness.window.consumer import EXACTLY_ONCE, OwnConsumer
-from tidemark.studies.freshness.window.ramp import LATE_SECONDS, Ramp
-from tidemark.studies.freshness.window.samples import FreshnessWindow, Reader, Step
-from tidemark.systems.base import System
+from tidemark.systems.base import Capability, System
 from tidemark.systems.sinks.base import Source, StreamingSink
 from tidemark.systems.tables import TableSystem
 
+LATE_SECONDS = 0.5  # delay of an event behind its due time above which a run is marked and a ramp ends
+LOOK_SECONDS = 0.05
 WARM_SECONDS = 150.0  # longest wait until the events before the window are visible
 HEAD_START_NS = 200_000_000  # from the order to the first event
-LOOK_SECONDS = 0.05
 SPARED = (Kafka.name, PRODUCER, "harness")  # groups that are not part of a table's cost
 ROWS_PER_WRITE = 1_000
+BEHIND = 1 / 2  # of a step: the ramp ends if the oldest unseen event is older than an interval by more than this
+NOBODY = "no client is here that can be asked for its rows and never wrote to it"
+TRIES = 10  # at listing a table's files, which come and go while it is written
+
+
+def lag_seconds(window: FreshnessWindow, look: Look | None, passed_ns: int) -> float:
+    """Return the age of the oldest event of `window` that `look` missed, `passed_ns` after the first event was due."""
+    left = max((0 if look is None else look.rows) - window.warm, 0)
+    for step in window.steps:
+        if left < step.events:
+            return (passed_ns - step.begin_ns - round(left * 1e9 / step.rate)) / 1e9
+        left -= step.events
+    return 0.0
+
+
+class Ramp:
+    """One climb. `spent` returns the CPU seconds so far; `goes_on` returns whether the window continues, or raises."""
+
+    def __init__(
+        self,
+        settings: FreshnessSettings,
+        producer: PacedProducer,
+        table: TableSystem,
+        reader: Reader,
+        spent: Callable[[], float],
+        goes_on: Callable[[], bool],
+    ) -> None:
+        self._settings, self._producer, self._table = settings, producer, table
+        self._reader, self._spent, self._goes_on = reader, spent, goes_on
+        self._climbed: list[RampStep] = []
+        self._end = End.STEPS
+
+    def climb(self, window: FreshnessWindow) -> Sent:
+        """Send steps from `window.begin_ns` on, each due when the previous one ends; return the totals sent."""
+        step_ns = round(self._settings.step_seconds * 1e9)
+        sent = Sent(0, 0.0, 0.0)
+        for number in range(self._settings.steps):
+            rate = self._settings.rate << number
+            step = Step(number * step_ns, rate, round(rate * self._settings.step_seconds))
+            cpu_s, files = self._spent(), self._files()
+            self._producer.pace(step.events, rate, window.begin_ns + step.begin_ns)
+            while time.time_ns() < window.begin_ns + step.begin_ns + step_ns and self._goes_on():
+                time.sleep(LOOK_SECONDS)
+            # Before the wait for a late producer: CPU time spent during that wait belongs to no step.
+            passed_ns = time.time_ns() - window.begin_ns
+            cpu_s, files = self._spent() - cpu_s, self._files() - files
+            last = self._reader.looks[-1] if self._reader.looks else None
+            did = self._producer.wait()
+            window.steps.append(step)
+            sent = Sent(sent.events + did.events, sent.cpu_s + did.cpu_s, max(sent.latest_s, did.latest_s))
+            lag_s = lag_seconds(window, last, passed_ns)
+            begin_s = step.begin_ns / 1e9
+            self._climbed.append(
+                RampStep(rate, begin_s, self._settings.step_seconds, step.events, did.latest_s, lag_s, cpu_s, files)
+            )
+            if self._is_over(self._climbed[-1]) or not self._goes_on():
+                break
+        return sent
+
+    @property
+    def record(self) -> RampRecord:
+        return RampRecord(str(self._end), tuple(self._climbed))
+
+    def _is_over(self, step: RampStep) -> bool:
+        interval_s = (self._settings.rules.interval_ms or 0) / 1000
+        if step.latest_s > LATE_SECONDS:
+            self._end = End.PRODUCER
+        elif step.lag_s > interval_s + BEHIND * step.seconds:
+            self._end = End.LAG
+        else:
+            return False
+        return True
+
+    def _files(self) -> int:
+        for _ in range(TRIES):
+            try:
+                footprint = self._table.footprint()
+            except FileNotFoundError:
+                continue  # a file disappeared after it was listed
+            return footprint.data_files + footprint.metadata_files
+        return 0
+
+
+def timed_reads(table: TableSystem, rows: int, footprint: Footprint, show: Callable[[str], None]) -> Reads:
+    """Read `table`, which holds the ids 0 .. `rows` - 1, maintain it, and read it again.
+
+    Raises OracleError if an answer is wrong. Other failures are only recorded: the window is already measured.
+    """
+    files = footprint.files
+    if Capability.ASKED not in table.capabilities:
+        return Reads(None, files, NOBODY, why_not_after=NOBODY)
+    show("reading")
+    try:
+        before = hold(read(table), rows).latencies
+    except SystemFailure as error:
+        return Reads(None, files, str(error), why_not_after=str(error))
+    refused = table.refuses_maintenance(table.options)
+    if refused:
+        return Reads(before, files, why_not_after=refused)
+    show("maintaining")
+    maintained = []
+    try:
+        writer = table.client_factory().open()
+        try:
+            for name, operation in writer.maintenance().items():
+                maintained.append([name, timed(name, operation)])
+        finally:
+            writer.close()
+        show("reading once more")
+        after = hold(read(table), rows).latencies
+    except SystemFailure as error:
+        return Reads(before, files, "", maintained, why_not_after=str(error))
+    return Reads(before, files, "", maintained, after, table.footprint().files)
 
 
 class Moving(Protocol):
@@ -215,7 +330,7 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
         footprint = self._table.footprint()
         whole = oracle.verdict or is_unfinished(oracle, self._gave_up)
         if whole and oracle.applicable and not self._kills and self._ramp is None:
-            self._reads = reads.take(self._table, oracle.found, footprint, show)
+            self._reads = timed_reads(self._table, oracle.found, footprint, show)
         return CheckResult(oracle, footprint)
 
     def describe(self, window: FreshnessWindow) -> RunMetadata:
@@ -271,11 +386,8 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
     kafka = test_bed.servers.by_class[Kafka]
     assert isinstance(kafka, Kafka)
     del seconds
-    encoding, schema, trips = (
-        FreshnessSettings.of(test_bed.spec).encoding,
-        test_bed.workload.trips_schema,
-        test_bed.workload.trips,
-    )
+    encoding = FreshnessSettings.of(test_bed.spec).encoding
+    schema, trips = test_bed.workload.trips_schema, test_bed.workload.trips
     with ExitStack() as stack:
         directory = stack.enter_context(test_bed.folder(name))
         show("making table and topic")

@@ -7,20 +7,19 @@ from functools import partial
 from itertools import combinations
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison, growth_verdict
-from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Metric
-from tidemark.analysis.statistics import BootstrapEstimate, Estimate
+from tidemark.analysis.statistics import Estimate
 from tidemark.results.tables.table import IDENTITY, PER_RUN, Column, Table, TableBuilder
 from tidemark.runs.names import MODES, STAGES
 from tidemark.runs.run import STATES, Run
 from tidemark.runs.runset import Series
+from tidemark.studies.streams.findings import growth_percent
 from tidemark.studies.streams.metrics import (
     FIRST_WRITE,
     GROWTH,
     HARNESS_RATE,
     READ_MEDIAN,
     READ_P99,
-    RELATIVE_GROWTH,
     SYSTEM_RATE,
     WRITE_IQR,
     WRITE_MAX,
@@ -96,7 +95,10 @@ def _latency(builder: TableBuilder) -> Table:
     columns = (
         *PER_RUN,
         Column("n", "n"),
-        *(Column(_key(quantity), _heading(quantity), quantity.unit, interval=True) for quantity in asked),
+        *(
+            Column(_key(quantity), quantity.name[0].upper() + quantity.name[1:], quantity.unit, interval=True)
+            for quantity in asked
+        ),
     )
     notes = [
         "Times are per operation: in batches, a write or a read covers a whole batch. Outliers are included. A "
@@ -118,10 +120,6 @@ def reading_notes(series: Sequence[Series]) -> tuple[str, ...]:
     )
 
 
-def _heading(quantity: Metric) -> str:
-    return quantity.name[0].upper() + quantity.name[1:]
-
-
 def _key(quantity: Metric) -> str:
     return quantity.name.replace(" ", "_").replace(".", "")
 
@@ -132,7 +130,7 @@ def _growth(builder: TableBuilder) -> Table:
     runs: list[Run] = []
     for series in builder.run_set.select():
         slope = attempt(GROWTH.unit, partial(builder.measures.hot, GROWTH, series))
-        relative = attempt("%", partial(_relative_percent, builder.measures, series))
+        relative = attempt("%", partial(growth_percent, builder.measures, series))
         commits = sum(run.manifest.operations for run in series.hot_runs)
         rows.append(
             [series.title, series.mode_title, len(series.hot_runs), commits, slope, relative, growth_verdict(slope)]
@@ -153,10 +151,6 @@ def _growth(builder: TableBuilder) -> Table:
     ]
     title = "Growth of the write time with the number of commits"
     return builder.table("growth", title, columns, rows, runs, notes)
-
-
-def _relative_percent(measures: Measures, series: Series) -> BootstrapEstimate:
-    return measures.hot(RELATIVE_GROWTH, series).scaled(100)
 
 
 def _ratios(builder: TableBuilder) -> Table:

@@ -32,7 +32,7 @@ from tidemark.systems.sinks.base import Source
 from tidemark.systems.tables import TableSystem
 from tidemark.systems.writers import ClientFactory
 
-PROGRAM = "tidemark.studies.freshness.window.consumer"
+PROGRAM = "tidemark.studies.freshness.consumer"
 READY_SECONDS = 60.0
 EXACTLY_ONCE = "it goes on with the event that the table's number of rows names"
 MOST = 100_000  # most events per commit

@@ -24,9 +24,9 @@ from tidemark.runs.proofs import Oracle
 from tidemark.services.hdfs.servers import Closes, NameNode
 from tidemark.software.tools import tool_versions
 from tidemark.studies.deltars import data
+from tidemark.studies.deltars.oracle import Comparer, Difference
+from tidemark.studies.deltars.samples import READ, WRITE, DataRecord, Done, TablesRecord, TablesWindow
 from tidemark.studies.deltars.settings import DeltarsSettings
-from tidemark.studies.deltars.window.oracle import Comparer, Difference
-from tidemark.studies.deltars.window.samples import READ, WRITE, DataRecord, Done, TablesRecord, TablesWindow
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import Capability
 from tidemark.systems.bulk.base import BulkTable
