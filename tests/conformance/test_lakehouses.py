@@ -16,7 +16,7 @@ import pytest
 
 from tidemark.errors import ServiceError, TidemarkError
 from tidemark.paths import Workspace
-from tidemark.services.spark.formats import SparkBefore
+from tidemark.services.engines.spark_formats import SparkBefore
 from tidemark.software.tools import provide_tool
 from tidemark.studies.lhbench.script import QUERY, Phase, Step
 from tidemark.studies.lhbench.verifier.calls import TOOL, Verifier

@@ -13,7 +13,7 @@ import pytest
 from tidemark.errors import MachineError, ServiceError, SystemFailure
 from tidemark.measure.workload import TestBed
 from tidemark.runs.manifest import Footprint
-from tidemark.services.spark.events import Job, Stage
+from tidemark.services.engines.spark_events import Job, Stage
 from tidemark.studies.lhbench.record import NOT_TOLD, LakeWindow
 from tidemark.studies.lhbench.script import BEFORE, COUNT, LOAD, QUERIED, QUERY, Closed, Held, Phase, Step
 from tidemark.studies.lhbench.verifier.calls import Verifier

@@ -19,7 +19,7 @@ from tidemark.paths import private_directory
 from tidemark.runs.coding.serde import Pairs, pairs, written
 from tidemark.runs.manifest import Footprint, together
 from tidemark.runs.proofs import Oracle
-from tidemark.services.spark.server import Spark
+from tidemark.services.engines.spark import Spark
 from tidemark.studies.lhbench.data.store import Store
 from tidemark.studies.lhbench.record import NOT_TOLD, Answer, Compared, Done, LakeRecord, LakeWindow, tell
 from tidemark.studies.lhbench.script import QUERY, Held, Phase, Step, script

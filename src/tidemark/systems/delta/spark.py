@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.services.base import Service
+from tidemark.services.engines.spark_formats import SparkDelta
+from tidemark.services.engines.spark_formats import SparkDelta as Engine
 from tidemark.services.programs.process import give
-from tidemark.services.spark.formats import SparkDelta
-from tidemark.services.spark.formats import SparkDelta as Engine
 from tidemark.systems.base import Options, Variant
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.delta.table import NO_SERVICE, DeltaRsOptions

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.runs.manifest import TypeMapping
 from tidemark.services.base import Service
-from tidemark.services.spark.formats import SparkHudi as Engine
-from tidemark.services.spark.formats import SparkHudiSql
+from tidemark.services.engines.spark_formats import SparkHudi as Engine
+from tidemark.services.engines.spark_formats import SparkHudiSql
 from tidemark.systems.base import Options, Variant, option
 from tidemark.systems.hudi.table import NAME, HudiTable
 from tidemark.systems.sinks.base import TIME

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 from tidemark.services.base import Service
-from tidemark.services.flink.server import Flink
+from tidemark.services.engines.connect import KafkaConnect, KafkaConnectPrompt
+from tidemark.services.engines.flink import Flink
+from tidemark.services.engines.spark_formats import SparkIceberg as Engine
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.kafka import Kafka
-from tidemark.services.pipelines.connect import KafkaConnect, KafkaConnectPrompt
-from tidemark.services.spark.formats import SparkIceberg as Engine
 from tidemark.systems.base import Context, Durability, Options, Variant, option
 from tidemark.systems.duckdb_client import literal
 from tidemark.systems.iceberg.catalog import REFERENCE, as_it_is

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, cast
 
 from tidemark.config import ServicesConfig
 from tidemark.services.base import Service
+from tidemark.services.engines.spark import Spark, Stream, literal
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
-from tidemark.services.spark.server import Spark, Stream, literal
 from tidemark.systems.base import Context, Durability
 from tidemark.systems.sinks.base import TIME, TYPES, Source, StreamingSink, columns
 from tidemark.systems.tables import TableSystem

@@ -21,10 +21,10 @@ from typing import Any, ClassVar, cast
 
 from tidemark.runs.manifest import Footprint
 from tidemark.services.base import Service
+from tidemark.services.engines.spark import Spark, literal
+from tidemark.services.engines.spark_events import Job
 from tidemark.services.programs.process import give
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
-from tidemark.services.spark.events import Job
-from tidemark.services.spark.server import Spark, literal
 from tidemark.systems.base import USERS_OWN, Capability, Context, Durability, Options, System
 
 NO_CATALOG = "there is no catalog but files"

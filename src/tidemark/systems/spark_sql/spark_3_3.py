@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tidemark.services.base import Service
-from tidemark.services.spark.formats import SparkDeltaBefore, SparkIceberg0p14, SparkIcebergBefore
+from tidemark.services.engines.spark_formats import SparkDeltaBefore, SparkIceberg0p14, SparkIcebergBefore
 from tidemark.systems.base import Options
 from tidemark.systems.delta.spark import DeltaOnSpark
 from tidemark.systems.iceberg.spark import IcebergOnSpark

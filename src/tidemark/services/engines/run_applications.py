@@ -1,4 +1,4 @@
-"""Program that starts Spark applications on request and reports their times: `python -I -S run.py FILE`.
+"""Program that starts Spark applications on request and reports their times: `python -I -S run_applications.py FILE`.
 
 Standard library only. FILE holds, as JSON, the command of an application and its environment. The program serves HTTP
 on a loopback port chosen by the kernel. An order posted to /job gets a new application that ends with it, like under a

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
+from tidemark.services.engines.spark import Spark
 from tidemark.services.programs.tools import check_tool, tool_packages
-from tidemark.services.spark.server import Spark
 
 
 class SparkIceberg(Spark):

@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.asked.program import REQUEST_S, JavaProgram
 from tidemark.services.base import ServiceContext
+from tidemark.services.engines.java_program import REQUEST_S, JavaProgram
 from tidemark.services.http import fetch
 from tidemark.services.programs.process import Child, give
 

@@ -1,7 +1,7 @@
 """Spark under a cluster manager: applications that are started on request and end with their work.
 
-An application (SparkJob.java) writes one table on HDFS. run.py starts it and serves HTTP at `address`: /job for a
-separate application, /session for one that is kept. Each table format adds its jars in a subclass.
+An application (SparkJob.java) writes one table on HDFS. run_applications.py starts it and serves HTTP at `address`:
+/job for a separate application, /session for one that is kept. Each table format adds its jars in a subclass.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import ClassVar, Self
 
 from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
-from tidemark.services.asked.program import LOOPBACK
 from tidemark.services.base import ServiceContext
+from tidemark.services.engines.java_program import LOOPBACK
+from tidemark.services.engines.spark import Spark
+from tidemark.services.engines.spark_formats import SparkDelta, SparkHudi
 from tidemark.services.hdfs.servers import USER
 from tidemark.services.programs.classes import compiled
 from tidemark.services.programs.process import Child, server_environment
 from tidemark.services.programs.provision import jar_lock, provision, read_jar_lock
-from tidemark.services.spark.formats import SparkDelta, SparkHudi
-from tidemark.services.spark.server import Spark
 
-PROGRAM = Path(__file__).with_name("run.py")
+PROGRAM = Path(__file__).with_name("run_applications.py")
 TOLD = "application.json"
 AVRO = "spark-avro"
 HDFS: Mapping[str, str] = {

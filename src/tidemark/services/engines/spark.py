@@ -8,7 +8,7 @@ with Spark(workspace, directory, {"spark.eventLog.enabled": "true"}) as spark:
 
 SparkServer.java runs them. All listeners are on loopback: SparkServer, the driver, and the block server; Spark's web
 UI is off. Paths in settings may be relative to the server's directory. Each table format adds its jars and session
-settings in a separate subclass (formats.py).
+settings in a separate subclass (spark_formats.py).
 
 With the address of an external cluster (spark://host:port) the JVM is its driver, and sends executors the jars that
 Spark's own distribution lacks. The executors connect to the driver, which listens on the address that routes to the
@@ -33,11 +33,11 @@ from urllib.parse import urlsplit
 from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.asked.program import REQUEST_S, JavaProgram
 from tidemark.services.base import ServiceContext
+from tidemark.services.engines.java_program import REQUEST_S, JavaProgram
+from tidemark.services.engines.spark_events import Job, read_jobs
 from tidemark.services.programs.java import LOGGING
 from tidemark.services.programs.process import Child, give
-from tidemark.services.spark.events import Job, read_jobs
 
 SETTINGS_FILE = "session.json"
 NOTHING: Mapping[str, str] = MappingProxyType({})
