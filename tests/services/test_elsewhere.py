@@ -19,7 +19,7 @@ from tests.clusters import flink_session, spark_standalone
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.delay.proxy import DelayProxy
+from tidemark.services.delay_proxy import DelayProxy
 from tidemark.services.engines.connect import KafkaConnect
 from tidemark.services.engines.flink import Flink
 from tidemark.services.engines.spark_formats import SparkIceberg

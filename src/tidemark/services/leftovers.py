@@ -13,7 +13,7 @@ from tidemark.services.engines.flink import Flink
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
 from tidemark.services.kafka import Kafka, KafkaSettings
 from tidemark.services.outside import Made
-from tidemark.services.polaris.server import Polaris, PolarisSettings, read_secret
+from tidemark.services.polaris import Polaris, PolarisSettings, read_secret
 from tidemark.services.postgres import Postgres, PostgresSettings
 
 Address = Mapping[str, str]

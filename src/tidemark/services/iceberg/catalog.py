@@ -12,7 +12,7 @@ import psycopg
 
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service
-from tidemark.services.delay.proxy import DelayProxy
+from tidemark.services.delay_proxy import DelayProxy
 from tidemark.services.iceberg.client import OAuth, drop_namespace
 from tidemark.services.postgres import Postgres
 from tidemark.services.programs.process import give

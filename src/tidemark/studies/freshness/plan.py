@@ -8,7 +8,7 @@ from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec
 from tidemark.schema import system_of
-from tidemark.services.polaris.server import Polaris
+from tidemark.services.polaris import Polaris
 from tidemark.services.servers import out_of_reach
 from tidemark.settings import or_else
 from tidemark.studies.freshness.settings import SECTION, FreshnessSection

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec
-from tidemark.services.polaris.server import Polaris
+from tidemark.services.polaris import Polaris
 from tidemark.studies.ingest.parts import PARTS
 from tidemark.studies.ingest.settings import SECTION, IngestSection
 from tidemark.systems.registry import spec_of, variant, with_defaults

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import ClassVar, cast
 
 from tidemark.services.base import Service
-from tidemark.services.quack.server import Quack, QuackCatalog
+from tidemark.services.quack import Quack, QuackCatalog
 from tidemark.systems.base import Capability, Durability, PerWrite
 from tidemark.systems.catalogs.databases import Ask
 from tidemark.systems.duckdb_client import connect, literal, reader_name

@@ -10,8 +10,8 @@ from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
 from tidemark.services.base import Service
 from tidemark.services.engines.spark_jobs import SparkDeltaJobs, SparkHudiJobs, SparkJobs
-from tidemark.services.flight.newest import METADATA, TIMELINE, begun, newest
-from tidemark.services.hdfs.servers import DataNode, NameNode
+from tidemark.services.hdfs import DataNode, NameNode
+from tidemark.services.programs.hudi_files import METADATA, TIMELINE, begun, newest
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
 from tidemark.systems import duckdb_client
 from tidemark.systems.bulk.base import FETCHED, OnHdfs, ParquetOnHdfs

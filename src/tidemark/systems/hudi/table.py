@@ -18,7 +18,7 @@ from tidemark.errors import SystemFailure
 from tidemark.paths import private_directory
 from tidemark.runs.manifest import Footprint
 from tidemark.services.base import files_below
-from tidemark.services.flight.newest import COMMIT, METADATA, TIMELINE, newest
+from tidemark.services.programs.hudi_files import COMMIT, METADATA, TIMELINE, newest
 from tidemark.services.programs.process import give
 from tidemark.systems.base import TABLE, Capability, Context
 from tidemark.systems.disk import count_and_bytes, read_ids

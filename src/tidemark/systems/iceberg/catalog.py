@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tidemark.services.iceberg.backends import POOL, IcebergRestS3, at_distance
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestNio
-from tidemark.services.polaris.server import Polaris
+from tidemark.services.polaris import Polaris
 from tidemark.services.postgres import Postgres
 from tidemark.systems.base import NONE_PER_WRITE, USERS_OWN, Durability, PerWrite
 from tidemark.systems.duckdb_client import DUCKDB, literal

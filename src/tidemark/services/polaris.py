@@ -16,19 +16,23 @@ import os
 import re
 import secrets
 import tarfile
+import urllib.error
+import urllib.parse
+import urllib.request
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from tidemark import integrity
 from tidemark.config import ServicesConfig
 from tidemark.errors import DiskFull, ProvisionError, ServiceError, is_disk_full
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service, ServiceContext, files_below
+from tidemark.services.http import fetch
 from tidemark.services.iceberg.catalog import OAuth, RestCatalog
-from tidemark.services.polaris.management import SCOPE, TOKENS, Management
 from tidemark.services.postgres import Postgres
 from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, runtime_files
 from tidemark.services.programs.process import (
@@ -39,6 +43,83 @@ from tidemark.services.programs.process import (
     write_private,
 )
 from tidemark.services.programs.provision import private_beside, sha256_of, unpack_tar, unpack_zip
+
+SCOPE = "PRINCIPAL_ROLE:ALL"
+TOKENS = "/api/catalog/v1/oauth/tokens"
+MANAGEMENT = "/api/management/v1"
+NAME = "tidemark"
+
+
+class Management:
+    """The part of the management API that creates a catalog, and a principal that may use it.
+
+    Requests are those of a principal at the server with the URL `base`, which obtains a token with the first one.
+
+    Refused requests raise ServiceError with the server's response, which contains neither secret nor token.
+    """
+
+    def __init__(self, base: str, client_id: str, client_secret: str) -> None:
+        self._base, self._client = base, (client_id, client_secret)
+        self._token: str | None = None
+
+    def config(self, warehouse: str) -> dict[str, Any]:
+        """Return the configuration that the catalog gives to clients; this also checks the credentials."""
+        return self._call("GET", f"/api/catalog/v1/config?{urllib.parse.urlencode({'warehouse': warehouse})}")
+
+    def set_up(self, catalog: str, location: str) -> tuple[str, str]:
+        """Create `catalog` with tables below `location`; return id and secret of a principal for its content."""
+        storage = {"storageType": "FILE", "allowedLocations": [location]}
+        described = {
+            "name": catalog,
+            "type": "INTERNAL",
+            "properties": {"default-base-location": location},
+            "storageConfigInfo": storage,
+        }
+        principal = {"principal": {"name": NAME}, "credentialRotationRequired": False}
+        role, catalog_role = {"principalRole": {"name": NAME}}, {"catalogRole": {"name": NAME}}
+        grant = {"grant": {"type": "catalog", "privilege": "CATALOG_MANAGE_CONTENT"}}
+        roles = f"/catalogs/{catalog}/catalog-roles"
+        self._manage("POST", "/catalogs", {"catalog": described})
+        created = self._manage("POST", "/principals", principal)
+        self._manage("POST", "/principal-roles", role)
+        self._manage("PUT", f"/principals/{NAME}/principal-roles", role)
+        self._manage("POST", roles, catalog_role)
+        self._manage("PUT", f"/principal-roles/{NAME}/catalog-roles/{catalog}", catalog_role)
+        self._manage("PUT", f"{roles}/{NAME}/grants", grant)
+        try:
+            return str(created["credentials"]["clientId"]), str(created["credentials"]["clientSecret"])
+        except (KeyError, TypeError) as error:
+            raise ServiceError("Apache Polaris created a principal and returned no credentials for it.") from error
+
+    def _manage(self, method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        return self._call(method, MANAGEMENT + path, json.dumps(body).encode())
+
+    def _call(self, method: str, path: str, data: bytes | None = None) -> dict[str, Any]:
+        if self._token is None:
+            self._token = self._new_token()
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        return self._request(method, path, data, headers)
+
+    def _new_token(self) -> str:
+        client_id, client_secret = self._client
+        form = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": client_secret}
+        data = urllib.parse.urlencode({**form, "scope": SCOPE}).encode()
+        answer = self._request("POST", TOKENS, data, {"Content-Type": "application/x-www-form-urlencoded"})
+        if not isinstance(answer.get("access_token"), str):
+            raise ServiceError(f"Apache Polaris gave client {client_id} no token.")
+        return str(answer["access_token"])
+
+    def _request(self, method: str, path: str, data: bytes | None, headers: dict[str, str]) -> dict[str, Any]:
+        request = urllib.request.Request(self._base + path, data, headers, method=method)
+        try:
+            found = json.loads(fetch(request, 60) or b"{}")
+        except urllib.error.HTTPError as error:
+            said = error.read(2000).decode(errors="replace")
+            raise ServiceError(f"Apache Polaris refused {method} {path} ({error.code}): {said}") from error
+        except (OSError, HTTPException, ValueError) as error:
+            raise ServiceError(f"Apache Polaris did not answer {method} {path}: {error}") from error
+        return found if isinstance(found, dict) else {}
+
 
 CATALOG = "tidemark"
 REALM = "POLARIS"

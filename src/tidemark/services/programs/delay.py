@@ -1,6 +1,6 @@
 """A TCP proxy on loopback, run as a separate program, that adds a round-trip time to one server.
 
-    python -I -S program.py HOST PORT RTT_MS LISTEN
+    python -I -S delay.py HOST PORT RTT_MS LISTEN
 
 Standard library only. Data from one side is delivered to the other half a round trip later, in order: one delay line
 per direction, without bandwidth limit and without loss. A connection costs one round trip before its first byte, like

@@ -1,4 +1,4 @@
-"""A Flight server that returns complete Hudi tables on HDFS, read by DuckDB. `python -I serve.py FILE`.
+"""A Flight server that returns complete Hudi tables on HDFS, read by DuckDB. `python -I serve_hudi.py FILE`.
 
 FILE holds, as JSON, folders of additional Python packages, the path of the module that selects the current data
 files, and the address of the NameNode, hdfs://host:port. A ticket is a table's path.

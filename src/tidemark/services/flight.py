@@ -1,4 +1,4 @@
-"""Arrow Flight on loopback: returns complete Hudi tables on HDFS, read by DuckDB in a separate process (serve.py)."""
+"""Arrow Flight on loopback: returns complete Hudi tables on HDFS, read by DuckDB in a process of its own."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import ClassVar, Self
 
 from tidemark.paths import Workspace
 from tidemark.services.base import Service, ServiceContext, files_below
-from tidemark.services.hdfs.servers import USER, DataNode, NameNode
+from tidemark.services.hdfs import USER, DataNode, NameNode
 from tidemark.services.own import OwnServer
 from tidemark.services.programs.process import Child, wait_for_line
 from tidemark.services.programs.tools import tool_packages
 
-PROGRAM = Path(__file__).with_name("serve.py")
-NEWEST = Path(__file__).with_name("newest.py")
+PROGRAM = Path(__file__).parent / "programs" / "serve_hudi.py"
+NEWEST = Path(__file__).parent / "programs" / "hudi_files.py"
 TOOL = "avro-hdfs"
 TOLD = "packages.json"
 PORT_LINE = "Listens on port: "

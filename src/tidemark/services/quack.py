@@ -23,7 +23,7 @@ from tidemark.services.own import OwnServer
 from tidemark.services.programs.process import Child, free_ports, is_free, server_environment, wait_for_line
 
 HOST = "127.0.0.1"
-PROGRAM = Path(__file__).with_name("serve.py")
+PROGRAM = Path(__file__).parent / "programs" / "serve_quack.py"
 LIBRARIES = ("_duckdb", "duckdb_extension_httpfs", "duckdb_extension_quack")  # needed in addition to Python
 READY_S = 60.0
 

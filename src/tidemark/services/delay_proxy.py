@@ -11,8 +11,6 @@ from tidemark.services.base import Service, ServiceContext
 from tidemark.services.own import OwnProgram
 from tidemark.services.programs.process import is_free
 
-PROGRAM = "tidemark.services.delay.program"
-
 
 class Reachable(Protocol):
     """A server that accepts TCP connections."""
@@ -34,7 +32,7 @@ class DelayProxy(OwnProgram):
     name: ClassVar[str] = "delay-proxy"
     title: ClassVar[str] = "Delay proxy"
     is_instrument: ClassVar[bool] = True
-    program: ClassVar[Path] = Path(__file__).with_name(f"{PROGRAM.rpartition('.')[2]}.py")
+    program: ClassVar[str] = "tidemark.services.programs.delay"
     port_line: ClassVar[str] = "delays on port: "
     target: ClassVar[type[Service]]
     rtt_ms: ClassVar[float]

@@ -1,7 +1,7 @@
 """Program that serves DuckDB files with DuckDB's Quack protocol, each on its own port; independent of Tidemark.
 
-`python -I serve.py FOLDER PORT SECRET`: on the loopback port PORT it accepts, from clients that know the content of
-the file SECRET, the port for a new file, and answers when the file is served. Files already in FOLDER are served on
+`python -I serve_quack.py FOLDER PORT SECRET`: on the loopback port PORT it accepts, from clients that know the content
+of the file SECRET, the port for a new file, and answers when the file is served. Files already in FOLDER are served on
 their previous ports.
 """
 
