@@ -27,8 +27,8 @@ from tidemark.results.paper.method_text import setting
 from tidemark.results.report.answer_file import read_answer, write_answer
 from tidemark.results.tables import setup
 from tidemark.runs.plan import PlanFile, Round
-from tidemark.runs.provenance import unfinished
 from tidemark.runs.runset import RunSet
+from tidemark.runs.views import unfinished
 from tidemark.studies.streams.metrics import QUANTITIES
 from tidemark.studies.streams.results import RESULTS
 from tidemark.studies.streams.tables import performance

@@ -14,7 +14,7 @@ from tidemark.machine.disk import REST_BYTES, Settled, sent_bytes
 from tidemark.machine.processes import Others, family, machine_times, others
 from tidemark.machine.sampler import Group, Sampler
 from tidemark.runs.circumstances import Disk, Interference
-from tidemark.runs.coding.serde import pairs
+from tidemark.runs.serde import pairs
 
 NAMED = 3  # number of programs that a disturbance names
 LEAST_NAMED_CORES = 0.02

@@ -39,9 +39,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidemark.runs.circumstances import Machine
-    from tidemark.runs.coding.write import Samples
     from tidemark.runs.dataset import Provenance
-    from tidemark.runs.manifest import Flush, Footprint, Merge, ProducerPart, SystemPart
+    from tidemark.runs.manifest import Flush, Footprint, Merge, ProducerPart, Samples, SystemPart
     from tidemark.runs.proofs import Oracle
 
 ProgressCallback = Callable[[str], None]

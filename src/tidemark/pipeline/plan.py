@@ -20,9 +20,9 @@ from tidemark.machine import inventory
 from tidemark.measure.identity import client_digest, harness_digest
 from tidemark.paths import Workspace, write_if_changed
 from tidemark.runs.circumstances import Harness
-from tidemark.runs.coding.serde import pairs
 from tidemark.runs.outcome import outcome_path
 from tidemark.runs.plan import PlanFile, PlannedMachine, PlannedSeries, Round
+from tidemark.runs.serde import pairs
 from tidemark.runs.spec import FORMAT, SeriesSpec
 from tidemark.services.base import Service
 from tidemark.services.servers import locks_of, started_here, tools_of

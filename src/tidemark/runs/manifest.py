@@ -1,19 +1,22 @@
-"""Types of run.json: everything that is recorded of a run, except its samples."""
+"""Types of run.json: everything that is recorded of a run, except its samples; and writing of a run's directory."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 
 from tidemark.errors import AnalysisError
+from tidemark.paths import sync_directory, write_atomically
 from tidemark.runs.circumstances import Disk, Harness, Interference, Machine, WarmUp
-from tidemark.runs.coding.json_reader import Fields
-from tidemark.runs.coding.migrations import brought_up
-from tidemark.runs.coding.serde import Pairs, read
 from tidemark.runs.dataset import Provenance
+from tidemark.runs.migrations import brought_up
 from tidemark.runs.proofs import ColdProof, Oracle
+from tidemark.runs.serde import Fields, Pairs, read, to_json
 
 SCHEMA_VERSION = 2
 READ_VERSIONS = (1, SCHEMA_VERSION)
@@ -245,3 +248,36 @@ class Manifest:
                 "Analyse it with the version of Tidemark that measured it."
             )
         return read(cls, Fields(str(path), brought_up(f.values)))
+
+
+class Samples(Protocol):
+    """Samples of a window, one row each: its operations, or the machine's seconds."""
+
+    def write_parquet(self, path: Path) -> None:
+        """Write the samples to `path`, a new file."""
+
+
+NOTHING: Mapping[str, Samples] = MappingProxyType({})
+
+
+def write_run(
+    directory: Path, operations: Samples, seconds: Samples, manifest: Manifest, more: Mapping[str, Samples] = NOTHING
+) -> None:
+    """Create `directory` with all of its files atomically, by renaming a temporary one.
+
+    `more` maps names to the workload's own samples. `operations` has at least the columns of
+    `samples.OPERATION_COLUMNS`, and `seconds` those of
+    `samples.MACHINE_COLUMNS`.
+    """
+    beside = directory.with_name(f".{directory.name}.writing")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    for name, samples in {"operations": operations, "machine": seconds, **more}.items():
+        path = beside / f"{name}.parquet"
+        samples.write_parquet(path)
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    write_atomically(beside / "run.json", to_json(manifest))
+    sync_directory(beside)
+    beside.rename(directory)
+    sync_directory(directory.parent)

@@ -15,11 +15,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tidemark.errors import AnalysisError
-from tidemark.runs.coding.json_reader import Fields, printable
-from tidemark.runs.coding.serde import read
 from tidemark.runs.dataset import Provenance
 from tidemark.runs.manifest import Footprint, Manifest
 from tidemark.runs.samples import MACHINE_COLUMNS, OPERATION_COLUMNS, Seconds, column, columns_of, read_seconds, words
+from tidemark.runs.serde import Fields, printable, read
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tidemark.errors import AnalysisError
-from tidemark.runs.coding.json_reader import printable
+from tidemark.runs.serde import printable
 
 OPERATION_COLUMNS = ("start_ns", "rows")  # in operations.parquet of every workload, which may add its own
 MACHINE_COLUMNS = ("second", "cpu_percent", "disk_written_bytes")  # in machine.parquet of all versions

@@ -8,9 +8,8 @@ from typing import Any, cast
 import pytest
 
 from tidemark.analysis.metrics import NotAvailable
-from tidemark.runs.coding.json_reader import Fields
-from tidemark.runs.coding.serde import read
 from tidemark.runs.runset import RunSet
+from tidemark.runs.serde import Fields, read
 from tidemark.studies.ingest.fault_injection import results as kills_module
 from tidemark.studies.ingest.fault_injection.results import (
     costly,

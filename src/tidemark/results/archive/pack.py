@@ -18,9 +18,8 @@ from typing import Any
 from tidemark import __version__
 from tidemark.progress import Progress
 from tidemark.results.archive.redaction import Discretion
-from tidemark.runs.provenance import unfinished
 from tidemark.runs.runset import RunSet
-from tidemark.runs.views import locked_file, newest
+from tidemark.runs.views import locked_file, newest, unfinished
 
 METADATA = "ro-crate-metadata.json"
 # https://www.researchobject.org/ro-crate/specification/1.1/ plus one term from the workflow-run profiles.

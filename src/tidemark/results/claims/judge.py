@@ -16,10 +16,9 @@ from tidemark.progress import Progress
 from tidemark.results.claims.claim_data import ClaimData
 from tidemark.results.claims.claims import NOT_TESTABLE, UNTESTED, VERDICTS, Claim, ClaimSet, load_claims
 from tidemark.results.claims.retest import Retest, retest
-from tidemark.runs.provenance import unfinished
 from tidemark.runs.run import source_runs
 from tidemark.runs.runset import RunSet
-from tidemark.runs.views import dataset_label, in_order
+from tidemark.runs.views import dataset_label, in_order, unfinished
 
 THESIS = "thesis"  # the stack that the claims were made with: if it is the only one, verdicts need no label
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidemark.results.claims.claims import Claim, ClaimSet
-from tidemark.runs.names import MAIN
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
+from tidemark.runs.spec import MAIN
 from tidemark.runs.views import in_order
 from tidemark.schema import schema, sections
 

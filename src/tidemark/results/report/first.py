@@ -10,9 +10,8 @@ from tidemark.analysis.formatting import estimate_text
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import HIGHER, NotAvailable
 from tidemark.runs.manifest import FIRST_STUDY, Manifest
-from tidemark.runs.provenance import harness_words, machine_words, mixture, unfinished
 from tidemark.runs.runset import RunSet
-from tidemark.runs.views import dataset_label, modes
+from tidemark.runs.views import dataset_label, harness_words, machine_words, mixture, modes, unfinished
 
 
 def read_first(run_set: RunSet, studies: Sequence[Measures]) -> list[dict[str, Any]]:

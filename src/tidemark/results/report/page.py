@@ -12,8 +12,8 @@ from tidemark.results.report.answer import in_lines
 from tidemark.results.report.answer_file import write_answer
 from tidemark.results.report.data import report_data
 from tidemark.results.report.summary_table import Subject
-from tidemark.runs.coding.json_reader import Fields
 from tidemark.runs.runset import RunSet
+from tidemark.runs.serde import Fields
 
 PAGE = REPOSITORY / "workflow" / "report" / "page"
 # Concatenated in this order: a script uses declarations of earlier ones.

@@ -9,10 +9,10 @@ from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison,
 from tidemark.analysis.metrics import Metric, NotAvailable, checked_ratio
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.tables.table import IDENTITY, Column, Table, TableBuilder
-from tidemark.runs.coding.json_reader import spelt
-from tidemark.runs.names import MAIN
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
+from tidemark.runs.serde import spelt
+from tidemark.runs.spec import MAIN
 
 HOT, COLD = "hot runs", "run 0"
 

@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import Any
 
 from tidemark.measure.reading import Latencies
-from tidemark.runs.coding.serde import Pairs
 from tidemark.runs.proofs import Oracle
+from tidemark.runs.serde import Pairs
 
 
 class End(StrEnum):

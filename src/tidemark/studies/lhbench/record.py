@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tidemark.measure.done import DoneWindow
-from tidemark.runs.coding.serde import Pairs
 from tidemark.runs.manifest import Footprint
+from tidemark.runs.serde import Pairs
 from tidemark.services.engines.spark_events import STAGE_COLUMNS, Job, Stage
 
 NOT_TOLD = -1  # in place of an unknown time

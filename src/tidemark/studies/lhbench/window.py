@@ -16,9 +16,9 @@ from tidemark.errors import MachineError, ServiceError, SystemFailure
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.paths import private_directory
-from tidemark.runs.coding.serde import Pairs, pairs, written
 from tidemark.runs.manifest import Footprint, together
 from tidemark.runs.proofs import Oracle
+from tidemark.runs.serde import Pairs, pairs, written
 from tidemark.services.engines.spark import Spark
 from tidemark.studies.lhbench.data.store import Store
 from tidemark.studies.lhbench.record import NOT_TOLD, Answer, Compared, Done, LakeRecord, LakeWindow, tell

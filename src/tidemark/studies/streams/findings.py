@@ -10,7 +10,7 @@ from itertools import pairwise
 from tidemark.analysis.formatting import listed, number
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import NotAvailable
-from tidemark.runs.names import MODES, SINGLE
+from tidemark.runs.spec import MODES, SINGLE
 from tidemark.studies.streams.metrics import FILES_PER_COMMIT, FIRST_WRITE, WRITE_MEDIAN
 from tidemark.studies.streams.sentences import WAY, Known, Writer
 

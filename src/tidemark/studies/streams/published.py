@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidemark.runs.names import BATCH, SINGLE
+from tidemark.runs.spec import BATCH, SINGLE
 
 ORIGIN = "thesis, another machine"
 

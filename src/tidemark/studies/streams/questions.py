@@ -10,7 +10,7 @@ import numpy as np
 from tidemark.analysis.metrics import HIGHER, LOWER, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, Floats
 from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, cold, hot
-from tidemark.runs.names import BATCH, MAIN, MODES, SINGLE
+from tidemark.runs.spec import BATCH, MAIN, MODES, SINGLE
 from tidemark.studies.streams.metrics import (
     FILES_LEFT,
     FIRST_WRITE,

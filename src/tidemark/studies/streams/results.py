@@ -11,8 +11,8 @@ from tidemark.analysis.metrics import NotAvailable
 from tidemark.planner.cost_model import Cell, Cost, rtt_of
 from tidemark.results.paper.paper_section import PaperSection
 from tidemark.results.publication import Publication
-from tidemark.runs.names import BATCH, MAIN, SINGLE
 from tidemark.runs.runset import Series
+from tidemark.runs.spec import BATCH, MAIN, SINGLE
 from tidemark.studies.assembly import claims_of, figure_specs_of, tables_of
 from tidemark.studies.streams import paper, published
 from tidemark.studies.streams.claims import MEASURES, StreamClaimData

@@ -8,8 +8,7 @@ from typing import Any
 
 from tidemark.config import ServicesConfig
 from tidemark.errors import ConfigError
-from tidemark.runs.names import BATCH, MAIN, SINGLE
-from tidemark.runs.spec import WorkloadSettings
+from tidemark.runs.spec import BATCH, MAIN, SINGLE, WorkloadSettings
 from tidemark.schema import Key, Origin, one_of
 from tidemark.settings import or_else
 from tidemark.studies.streams.config import Protocol, Sweep

@@ -26,8 +26,7 @@ from tidemark.services.iceberg.backends import (
     IcebergRestTwoClients,
     set_apart,
 )
-from tidemark.services.iceberg.catalog import RestCatalog
-from tidemark.services.iceberg.client import token
+from tidemark.services.iceberg.catalog import RestCatalog, token
 from tidemark.services.mariadb import MariaDB
 from tidemark.services.polaris import Polaris
 from tidemark.services.postgres import ISOLATIONS, READ_COMMITTED, Postgres

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidemark.measure.done import DoneWindow
-from tidemark.runs.coding.serde import Pairs
+from tidemark.runs.serde import Pairs
 
 WRITE, READ = "write", "read"
 

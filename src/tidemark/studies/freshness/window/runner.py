@@ -19,7 +19,7 @@ from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
 from tidemark.measure.oracle import consult
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
-from tidemark.runs.coding.serde import pairs, written
+from tidemark.runs.serde import pairs, written
 from tidemark.services.kafka import Kafka
 from tidemark.stream.paced import PacedProducer, Sent
 from tidemark.studies.freshness.record import FreshnessRecord, Kill, RampRecord, Reads, is_unfinished

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed
-from tidemark.runs.coding.serde import written
+from tidemark.runs.serde import written
 from tidemark.studies.ingest.fault_injection.faults import BACK_S, Faults, Look
 from tidemark.studies.ingest.fault_injection.loss_accounting import account
 from tidemark.studies.ingest.fault_injection.reconnecting_writers import ReconnectingWriters, show_factory, surviving

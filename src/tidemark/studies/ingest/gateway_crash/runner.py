@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
 from tidemark.paths import private_directory
-from tidemark.runs.coding.serde import written
+from tidemark.runs.serde import written
 from tidemark.studies.ingest.fault_injection.faults import BACK_S, Faults
 from tidemark.studies.ingest.fault_injection.runner import KilledRunner
 from tidemark.studies.ingest.gateway_crash.crew import RestartingGateway

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tidemark.machine.sampler import Group
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed
-from tidemark.runs.coding.serde import written
 from tidemark.runs.manifest import Footprint
+from tidemark.runs.serde import written
 from tidemark.studies.ingest.maintenance.compactor import Call, Upkeep
 from tidemark.studies.ingest.maintenance.crew import MaintainedPool
 from tidemark.studies.ingest.maintenance.row_counter import NOT_COUNTED, Polls

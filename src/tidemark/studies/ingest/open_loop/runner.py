@@ -17,7 +17,7 @@ import numpy as np
 
 from tidemark.errors import SystemFailure
 from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
-from tidemark.runs.coding.serde import written
+from tidemark.runs.serde import written
 from tidemark.studies.ingest.group_commit.runner import MOST_A_SECOND as MOST_OF_A_CLIENT
 from tidemark.studies.ingest.group_commit.runner import ROWS_A_FLUSH, gateway_config
 from tidemark.studies.ingest.load.crew import DRAIN_S, GatewayPool, Program, WorkerPool

@@ -17,9 +17,9 @@ from tidemark.machine.power import Disk, stop
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed
 from tidemark.paths import private_directory
-from tidemark.runs.coding.serde import written
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import Oracle
+from tidemark.runs.serde import written
 from tidemark.services.base import files_below
 from tidemark.studies.ingest.fault_injection.faults import BACK_S, LOOK_S, Look
 from tidemark.studies.ingest.fault_injection.reconnecting_writers import ReconnectingWriters, surviving

@@ -10,8 +10,8 @@ from tidemark.analysis.formatting import Cell, MissingCell, attempt, growth_verd
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, generator, median
 from tidemark.results.tables.table import RUN, SYSTEM, Column, Table, TableBuilder
-from tidemark.runs.coding.json_reader import spelt
 from tidemark.runs.run import Run
+from tidemark.runs.serde import spelt
 from tidemark.studies.streams.metrics import GROWTH
 from tidemark.studies.streams.record import STREAMED, NotRead, StreamRecord
 

@@ -7,8 +7,8 @@ from functools import partial
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt
 from tidemark.results.tables.table import IDENTITY, OF_SWEEPS, REPEAT, RUN, STATE, Column, Table, TableBuilder
-from tidemark.runs.names import SINGLE
 from tidemark.runs.run import Run
+from tidemark.runs.spec import SINGLE
 from tidemark.runs.views import last_hot
 from tidemark.studies.streams import published
 from tidemark.studies.streams.metrics import WRITE_AMPLIFICATION

@@ -10,7 +10,7 @@ import psutil
 
 from tidemark.errors import DiskFull
 from tidemark.paths import write_atomically
-from tidemark.runs.names import BATCH, SINGLE
+from tidemark.runs.spec import BATCH, SINGLE
 
 HEADROOM = 1.3
 EVENT_BYTES = 400.0  # of one event in a topic, with a margin, until the first topic was measured

@@ -19,9 +19,9 @@ from tidemark.measure.oracle import consult, difference
 from tidemark.measure.reading import Latencies, hold, read
 from tidemark.measure.warmup import uncounted
 from tidemark.measure.workload import CheckResult, Files, ProgressCallback, RunMetadata, TestBed, WindowRunner
-from tidemark.runs.coding.serde import pairs, written
 from tidemark.runs.manifest import Flush, Merge, Produced, ProducerPart
 from tidemark.runs.proofs import Oracle
+from tidemark.runs.serde import pairs, written
 from tidemark.services.kafka import Kafka
 from tidemark.stream.consumer import EventConsumer
 from tidemark.stream.events import Encoding, EventCodec
