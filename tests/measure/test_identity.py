@@ -12,8 +12,8 @@ from tidemark import code
 from tidemark.code import meaning
 from tidemark.machine import inventory as inventory_module
 from tidemark.machine.inventory import inventory
-from tidemark.measure import identity
-from tidemark.measure.identity import client_digest, harness_digest
+from tidemark.pipeline import plan
+from tidemark.pipeline.plan import client_digest, harness_digest
 
 CODE = '"""A module."""\n\n\ndef twice(x: int) -> int:\n    """Two times."""\n    # why\n    return 2 * x\n'
 
@@ -56,7 +56,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget() -> None:
-    for each in (code.led_to, code._imports, identity.harness_digest, identity.client_digest):
+    for each in (code.led_to, code._imports, plan.harness_digest, plan.client_digest):
         each.cache_clear()
 
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from tidemark.errors import DiskFull, OracleError, SystemFailure
-from tidemark.measure.reading import Reading, hold, read
+from tidemark.measure.table_calls import Reading, hold, read
 from tidemark.systems.read_api import ReadClient
 from tidemark.systems.tables import TableSystem
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from tidemark.measure.reading import Latencies
+from tidemark.measure.table_calls import Latencies
 from tidemark.runs.proofs import Oracle
 from tidemark.runs.serde import Pairs
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tidemark.measure.done import DoneWindow
+from tidemark.measure.workload import DoneWindow
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.serde import Pairs
 from tidemark.services.engines.spark_events import STAGE_COLUMNS, Job, Stage

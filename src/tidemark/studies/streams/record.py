@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidemark.measure.reading import Latencies
+from tidemark.measure.table_calls import Latencies
 from tidemark.runs.serde import Pairs
 
 STREAMED, FLUSHED = "streamed", "flushed"  # states of a table: as the window left it, and after maintenance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidemark.measure.done import DoneWindow
+from tidemark.measure.workload import DoneWindow
 from tidemark.runs.serde import Pairs
 
 WRITE, READ = "write", "read"

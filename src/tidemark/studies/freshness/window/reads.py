@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tidemark.errors import SystemFailure
-from tidemark.measure.maintenance import timed
-from tidemark.measure.reading import hold, read
+from tidemark.measure.table_calls import hold, read, timed
 from tidemark.runs.manifest import Footprint
 from tidemark.studies.freshness.record import Reads
 from tidemark.systems.base import Capability

@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from tidemark.errors import SystemFailure
 from tidemark.measure.describe import system_part
-from tidemark.measure.done import DoneWindow
-from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
+from tidemark.measure.workload import CheckResult, DoneWindow, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.paths import private_directory
 from tidemark.runs.proofs import Oracle
 from tidemark.runs.serde import written

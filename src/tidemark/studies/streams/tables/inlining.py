@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt
-from tidemark.measure.reading import Latencies
+from tidemark.measure.table_calls import Latencies
 from tidemark.results.tables.table import SWEEP, SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.studies.streams.metrics import WRITE_MEDIAN
