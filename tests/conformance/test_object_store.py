@@ -19,7 +19,7 @@ from tidemark.measure import table_calls
 from tidemark.services.iceberg.backends import IcebergRestS3
 from tidemark.systems.base import Capability
 from tidemark.systems.delta.delta_rs import DeltaRs
-from tidemark.systems.ducklake.postgres import DuckLake
+from tidemark.systems.ducklake.servers import DuckLake
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
 from tidemark.systems.object_store import S3, Stored
 from tidemark.systems.registry import of_kind

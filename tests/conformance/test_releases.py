@@ -20,7 +20,7 @@ from tidemark.systems.delta.delta_duckdb import DeltaDuckDB
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.duckdb_table import DuckDBSystem
 from tidemark.systems.ducklake.files import DuckLakeInlined
-from tidemark.systems.ducklake.postgres import DuckLake, DuckLakeInlinedPostgres
+from tidemark.systems.ducklake.servers import DuckLake, DuckLakeInlinedPostgres
 from tidemark.systems.ducklake.table import LOSES_SIGN
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB

@@ -26,8 +26,7 @@ from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.delta.table import DeltaRsOptions
 from tidemark.systems.duckdb_table import DuckDBSystem
 from tidemark.systems.ducklake.files import LOSES_NAN, DuckLakeInlined, DuckLakeSqlite
-from tidemark.systems.ducklake.postgres import DuckLake, DuckLakeInlinedPostgres
-from tidemark.systems.ducklake.quack import DuckLakeQuack
+from tidemark.systems.ducklake.servers import DuckLake, DuckLakeInlinedPostgres, DuckLakeQuack
 from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB, IcebergDuckDBOptions
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
 from tidemark.systems.iceberg.table import CODEC, IcebergTable

@@ -70,7 +70,7 @@ def test_digests_of_the_real_package_cover_many_modules() -> None:
     found = {path.name for path in code.led_to("tidemark.studies.streams.workload")}
     assert {"workload.py", "runner.py", "loop.py", "samples.py", "kafka.py", "producer.py", "source.py"} <= found
     assert "postgres.py" not in found and "table.py" not in found
-    client = {path.name for path in code.led_to("tidemark.systems.ducklake.postgres")}
+    client = {path.name for path in code.led_to("tidemark.systems.ducklake.servers")}
     assert {"table.py", "postgres.py", "duckdb_client.py"} <= client and "loop.py" not in client
     assert len(harness_digest("tidemark.studies.streams.workload")) == 64
 

@@ -11,8 +11,7 @@ import pytest
 
 from tidemark.errors import DiskFull, OracleError, SystemFailure
 from tidemark.measure.table_calls import Reading, hold, read
-from tidemark.systems.read_api import ReadClient
-from tidemark.systems.tables import TableSystem
+from tidemark.systems.tables import ReadClient, TableSystem
 
 
 class Answering(ReadClient):

@@ -21,7 +21,7 @@ from tidemark.services.programs.tools import tool_lock
 from tidemark.services.servers import tools_of
 from tidemark.software.environments import read_lock
 from tidemark.systems.registry import of_kind
-from tidemark.systems.spark_sql.base import SqlEngineTable
+from tidemark.systems.spark_sql import SqlEngineTable
 
 KINDS = (SparkDeltaBefore, SparkIcebergBefore, SparkIceberg0p14)
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from tidemark.errors import DiskFull, OracleError, SystemFailure, TidemarkError, is_disk_full
 from tidemark.runs.manifest import Flush, Merge
 from tidemark.systems.base import Capability
-from tidemark.systems.read_api import ReadClient
-from tidemark.systems.tables import TableSystem
+from tidemark.systems.tables import ReadClient, TableSystem
 
 TIMES = 2  # executions of a query by one client: the first, and one once it knows the table
 

@@ -18,7 +18,7 @@ from tidemark.studies.lhbench.record import NOT_TOLD, LakeWindow
 from tidemark.studies.lhbench.script import BEFORE, COUNT, LOAD, QUERIED, QUERY, Closed, Held, Phase, Step
 from tidemark.studies.lhbench.verifier.calls import Verifier
 from tidemark.studies.lhbench.window import LakeRunner
-from tidemark.systems.spark_sql.base import Ran, SqlEngineTable
+from tidemark.systems.spark_sql import Ran, SqlEngineTable
 
 HELD = (Held("t", ("k",), "SELECT 1 AS k"),)
 

@@ -15,7 +15,7 @@ from tidemark.studies.freshness.settings import SECTION, FreshnessSection
 from tidemark.studies.freshness.workload import WORKLOAD
 from tidemark.systems.base import Capability
 from tidemark.systems.registry import of_kind, spec_of, variant, with_defaults
-from tidemark.systems.sinks.base import StreamingSink
+from tidemark.systems.sinks import StreamingSink
 from tidemark.systems.tables import TableSystem
 
 

@@ -8,7 +8,7 @@ from tidemark.services.kafka import Kafka
 from tidemark.studies.freshness.settings import PRODUCER, FreshnessSettings
 from tidemark.systems.base import Capability, Variant
 from tidemark.systems.object_store import is_in_bucket
-from tidemark.systems.sinks.base import StreamingSink
+from tidemark.systems.sinks import StreamingSink
 from tidemark.systems.tables import TableSystem
 
 

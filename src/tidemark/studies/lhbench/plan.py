@@ -9,7 +9,7 @@ from tidemark.config import Config
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.lhbench.settings import PARTS, SECTION, LhbenchSection, LhbenchSettings
 from tidemark.systems.registry import spec_of, variant, with_defaults
-from tidemark.systems.spark_sql.base import SqlEngineTable
+from tidemark.systems.spark_sql import SqlEngineTable
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:

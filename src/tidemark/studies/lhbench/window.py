@@ -27,7 +27,7 @@ from tidemark.studies.lhbench.settings import settings_of
 from tidemark.studies.lhbench.verifier.calls import Verifier
 from tidemark.studies.lhbench.verifier.readers import NO_WAY, WAYS
 from tidemark.systems.base import Context
-from tidemark.systems.spark_sql.base import Ran, SqlEngineTable
+from tidemark.systems.spark_sql import Ran, SqlEngineTable
 
 ENGINE_ROWS = 1  # rows per write; Tidemark itself writes nothing here
 EVENTS = ".events"  # folder of the engine's log, removed with the window's folder after it is read

@@ -30,7 +30,7 @@ from tidemark.studies.lhbench.verifier.calls import TOOL, Verifier
 from tidemark.studies.lhbench.verifier.readers import DELTA, HUDI, ICEBERG, PARQUET
 from tidemark.systems.base import Variant
 from tidemark.systems.registry import variant_of
-from tidemark.systems.spark_sql.base import SqlEngineTable
+from tidemark.systems.spark_sql import SqlEngineTable
 
 
 @dataclass(frozen=True, slots=True)

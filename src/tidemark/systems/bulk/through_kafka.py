@@ -16,8 +16,8 @@ from tidemark.services.hdfs import DataNode, NameNode
 from tidemark.services.kafka import Kafka
 from tidemark.systems.base import Context, Options, option
 from tidemark.systems.bulk.base import OnHdfs
+from tidemark.systems.bulk.hudi import UPSERT, BulkHudi
 from tidemark.systems.delta.bulk import DeltaRsHdfs
-from tidemark.systems.hudi.bulk import UPSERT, BulkHudi
 
 
 @dataclass(frozen=True, slots=True)

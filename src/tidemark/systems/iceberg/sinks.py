@@ -17,8 +17,7 @@ from tidemark.systems.base import Context, Durability, Options, Variant, option
 from tidemark.systems.duckdb_client import literal
 from tidemark.systems.iceberg.catalog import REFERENCE, as_it_is
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
-from tidemark.systems.sinks.base import TIME, TYPES, Source, StreamingSink, columns, quoted
-from tidemark.systems.sinks.spark import ALIGNED, Sink, SparkSink
+from tidemark.systems.sinks import ALIGNED, TIME, TYPES, Sink, Source, SparkSink, StreamingSink, columns, quoted
 from tidemark.systems.tables import TableSystem
 
 NOTHING_ACKNOWLEDGED = "a pipeline acknowledges nothing"

@@ -29,7 +29,7 @@ from tidemark.studies.freshness.window.consumer import EXACTLY_ONCE, OwnConsumer
 from tidemark.studies.freshness.window.ramp import LATE_SECONDS, Ramp
 from tidemark.studies.freshness.window.samples import FreshnessWindow, Reader, Step
 from tidemark.systems.base import System
-from tidemark.systems.sinks.base import Source, StreamingSink
+from tidemark.systems.sinks import Source, StreamingSink
 from tidemark.systems.tables import TableSystem
 
 WARM_SECONDS = 150.0  # longest wait until the events before the window are visible

@@ -30,8 +30,7 @@ from tidemark.studies.ingest.record import Cost, PowerCut, PowerCutRecord
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, states
 from tidemark.studies.ingest.window.runner import WriteRunner, fresh_table, versions
 from tidemark.studies.ingest.window.samples import IngestWindow
-from tidemark.systems.disk import count_and_bytes
-from tidemark.systems.tables import TableSystem
+from tidemark.systems.tables import TableSystem, count_and_bytes
 
 if TYPE_CHECKING:
     from tidemark.runs.manifest import SystemPart

@@ -25,7 +25,7 @@ from tidemark.studies.lhbench.settings import (
 )
 from tidemark.studies.lhbench.verifier.calls import DONE, TOOL, Verifier
 from tidemark.studies.lhbench.verifier.readers import DELTA, ICEBERG
-from tidemark.systems.spark_sql.base import Written
+from tidemark.systems.spark_sql import Written
 
 
 @dataclass(frozen=True, slots=True)

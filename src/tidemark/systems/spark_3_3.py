@@ -14,7 +14,7 @@ from tidemark.services.engines.spark_formats import SparkDeltaBefore, SparkIcebe
 from tidemark.systems.base import Options
 from tidemark.systems.delta.spark import DeltaOnSpark
 from tidemark.systems.iceberg.spark import IcebergOnSpark
-from tidemark.systems.spark_sql.base import COPY_ON_WRITE, MODE, ModeOptions
+from tidemark.systems.spark_sql import COPY_ON_WRITE, MODE, ModeOptions
 
 
 class DeltaOnSparkBefore(DeltaOnSpark):

@@ -1,4 +1,6 @@
-"""Hudi table that an engine writes, read without a Hudi client: through the names of its files, and by PyArrow.
+"""Hudi on Spark: the sink of Structured Streaming, and SQL.
+
+A table that an engine writes is read without a Hudi client: through the names of its files, and by PyArrow.
 
 A base file's name contains its file group and the instant that wrote it; a file of the timeline (layout 2, of Hudi 1.0
 and later) contains an instant and its completion time. The newest file of each group with a completed instant holds
@@ -9,26 +11,32 @@ in Parquet files of its history.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.errors import SystemFailure
 from tidemark.paths import private_directory
-from tidemark.runs.manifest import Footprint
-from tidemark.services.base import files_below
+from tidemark.runs.manifest import Footprint, TypeMapping
+from tidemark.services.base import Service, files_below
+from tidemark.services.engines.spark_formats import SparkHudi as Engine
+from tidemark.services.engines.spark_formats import SparkHudiSql
 from tidemark.services.programs.hudi_files import COMMIT, METADATA, TIMELINE, newest
 from tidemark.services.programs.process import give
-from tidemark.systems.base import TABLE, Capability, Context
-from tidemark.systems.disk import count_and_bytes, read_ids
-from tidemark.systems.tables import Committed, TableSystem
+from tidemark.systems.base import TABLE, Capability, Context, Options, Variant, option
+from tidemark.systems.sinks import ALIGNED, TIME, Sink, SparkSink
+from tidemark.systems.spark_sql import MERGE_ON_READ, ModeOptions, SqlEngineTable
+from tidemark.systems.tables import Committed, TableSystem, count_and_bytes, read_ids
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 WRITTEN_BY = "_hoodie_commit_time"  # a metadata column of Hudi's
 NAME = "trips"
+STORED = "timestamp[us, tz=UTC]"
+UPSERT, INSERT = "upsert", "insert"
 
 
 class HudiTable(TableSystem):
@@ -118,3 +126,85 @@ def _milliseconds(instant: str) -> float:
     """Return the Unix time in ms of an instant in Hudi's notation, in the writer's time zone, which is UTC here."""
     seconds = datetime.strptime(instant[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
     return seconds * 1000 + int(instant[14:17])
+
+
+@dataclass(frozen=True, slots=True)
+class HudiSinkOptions(Options):
+    operation: str = option(
+        UPSERT,
+        "What a batch does (hoodie.datasource.write.operation). upsert, as shipped, looks each key up and "
+        "writes a row of a known one again; insert does not look.",
+        choices=(UPSERT, INSERT),
+    )
+
+
+class SparkHudi(SparkSink):
+    name: ClassVar[str] = "spark-hudi"
+    title: ClassVar[str] = "Spark (Hudi)"
+    format: ClassVar[str] = "Hudi"
+    client: ClassVar[str] = "Hudi sink of Spark"
+    catalog: str = HudiTable.catalog
+    notes: tuple[str, ...] = (
+        ALIGNED,
+        "copy-on-write: a batch rewrites the files that its rows go into, the smallest among them",
+        "its server of file listings, which would listen on all interfaces, is off",
+    )
+    needs: ClassVar[tuple[type[Service], ...]] = (Engine,)
+    Options: ClassVar[type[Options]] = HudiSinkOptions
+    exactly_once: ClassVar[str] = "offsets in a log before each batch, whose number is in the commit; keys"
+    time: ClassVar[str] = "TIMESTAMP"
+
+    @classmethod
+    def destination(cls, options: Any) -> Variant:
+        del options
+        return Variant(cls.name, HudiTable, Options(), cls.title)
+
+    def type_mappings(self, schema: pa.Schema) -> list[TypeMapping]:
+        reason = "a time without a zone is given as one of UTC"
+        return [TypeMapping(each.name, TIME, STORED, reason) for each in schema if str(each.type) == TIME]
+
+    def _sink(self, table: TableSystem) -> Sink:
+        assert isinstance(table, HudiTable)
+        return Sink("hudi", options={**self._told(), "path": str(table.place)})
+
+    def settings(self) -> Mapping[str, str]:
+        return {**super().settings(), **self._told()}
+
+    def _told(self) -> Mapping[str, str]:
+        return {
+            "hoodie.table.name": NAME,
+            "hoodie.datasource.write.table.type": "COPY_ON_WRITE",
+            "hoodie.datasource.write.operation": self.options.operation,
+            "hoodie.datasource.write.recordkey.field": "id",
+            "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
+            "hoodie.parquet.compression.codec": self.context.codec,
+            "hoodie.embed.timeline.server": "false",
+        }
+
+
+class HudiOnSpark(SqlEngineTable):
+    name: ClassVar[str] = "hudi-on-spark"
+    title: ClassVar[str] = "Hudi (Spark)"
+    format: ClassVar[str] = "Hudi"
+    catalog: str = "Hudi timeline"
+    notes: tuple[str, ...] = (
+        "its server of file listings, which would listen on all interfaces, is off",
+        "no field decides which of two rows of a key is newer: with one, merges drop updates without a word",
+    )
+    needs: ClassVar[tuple[type[Service], ...]] = (SparkHudiSql,)
+    reader: ClassVar[str] = "hudi"
+    registers: ClassVar[bool] = False
+    Options: ClassVar[type[Options]] = ModeOptions
+    told: ClassVar[Mapping[str, str]] = {
+        "hoodie.embed.timeline.server": "false",
+        "hoodie.parquet.compression.codec": "snappy",
+    }
+
+    def create(self, table: str, query: str, key: Sequence[str], date: str | None = None) -> Sequence[str]:
+        kind = "mor" if self.options.mode == MERGE_ON_READ else "cow"
+        return (self._creating(table, query, date, {"type": kind, "primaryKey": ",".join(key)}),)
+
+    def compact(self, table: str) -> Sequence[str]:
+        if self.options.mode != MERGE_ON_READ:
+            return ()
+        return (f"CALL run_compaction(op => 'scheduleandexecute', table => '{table}')",)

@@ -1,10 +1,11 @@
-"""DuckLake with its catalog in PostgreSQL, with or without inlined rows."""
+"""DuckLake with its catalog on a server: in PostgreSQL, with or without inlined rows, or in a process with DuckDB."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import psycopg
@@ -12,9 +13,10 @@ from psycopg.conninfo import make_conninfo
 
 from tidemark.services.base import Service
 from tidemark.services.postgres import Postgres
+from tidemark.services.quack import Quack, QuackCatalog
 from tidemark.systems.base import NONE_PER_WRITE, USERS_OWN, Capability, Context, Durability, Options, PerWrite
 from tidemark.systems.catalogs.databases import Ask, open_postgres
-from tidemark.systems.duckdb_client import DUCKDB
+from tidemark.systems.duckdb_client import DUCKDB, connect, literal, reader_name
 from tidemark.systems.ducklake import catalog
 from tidemark.systems.ducklake.table import TABLE_NAME, DuckLakePostgresOptions, Inlining, SharedCatalog
 from tidemark.systems.object_store import promise
@@ -24,12 +26,17 @@ from tidemark.systems.tables import Committed
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
 REFUSES_INFINITY = "DuckLake 0.3 cannot inline infinite numbers into PostgreSQL"
 FLUSHED_LOG = "The server flushes its log before it acknowledges the commit (synchronous_commit = on)"
 POSTGRES_DURABILITY = Durability(
     f"{FLUSHED_LOG}; the client leaves the Parquet file to the page cache.",
     server_syncs_per_write={Postgres: POSTGRES_COMMIT},
+)
+PROTOCOL = ("httpfs", "quack")
+QUACK_COMMIT = PerWrite(6, 6.5)  # more if the WAL is checkpointed into the file
+NOT_ATOMIC = (
+    "a commit is six statements, each of them a transaction of the server's: one that is interrupted leaves a part of "
+    "itself in the catalog"
 )
 
 
@@ -116,3 +123,46 @@ class DuckLakeInlinedPostgres(Inlining, CatalogInPostgres):
     @classmethod
     def of_release(cls) -> frozenset[Capability]:
         return frozenset({Capability.INFINITY} if DUCKDB.release().ducklake_inlines_infinity else ())
+
+
+class DuckLakeQuack(SharedCatalog):
+    """DuckLake with its catalog in another process's DuckDB, accessed by DuckDB's Quack protocol."""
+
+    name: ClassVar[str] = "ducklake-quack"
+    title: ClassVar[str] = "DuckLake (Quack)"
+    catalog: str = "DuckDB over Quack"
+    notes: tuple[str, ...] = (NOT_ATOMIC,)
+    extensions: tuple[str, ...] = ("ducklake", *PROTOCOL)
+    needs: ClassVar[tuple[type[Service], ...]] = (Quack,)
+    capabilities: frozenset[Capability] = SharedCatalog.capabilities | {Capability.BUNDLES}
+    durability: Durability = Durability(
+        "The server's DuckDB flushes its log at each of the six statements that a commit is; the client leaves the "
+        "Parquet file to the page cache.",
+        server_syncs_per_write={Quack: QUACK_COMMIT},
+    )
+
+    @cached_property
+    def _catalog(self) -> QuackCatalog:
+        return cast(Quack, self.context.services[Quack]).make_catalog()
+
+    @property
+    def _catalog_address(self) -> str:
+        return self._catalog.address
+
+    def _attachments(self) -> tuple[str, ...]:
+        return (self._catalog.secret(), *super()._attachments())
+
+    def _catalog_bytes(self) -> int:
+        return self._catalog.size()
+
+    @property
+    def _asks_by(self) -> str:
+        return f"{reader_name('quack')} (the catalog's tables, without DuckLake)"
+
+    @contextmanager
+    def _open_query(self) -> Iterator[Ask]:
+        """Yield a function that has the server answer a query."""
+        with connect(PROTOCOL, self.context.directory) as connection:
+            connection.execute(self._catalog.secret())
+            address = literal(self._catalog.address)
+            yield lambda query: connection.sql(f"FROM quack_query({address}, {literal(query)})").fetchall()
