@@ -21,7 +21,7 @@ from tidemark.pipeline.build import all_claims, build_claims, build_report, buil
 from tidemark.results.archive.pack import METADATA, write_archive
 from tidemark.results.archive.unpack import unpack_archive
 from tidemark.results.claims.export import to_markdown
-from tidemark.results.claims.retest import retest
+from tidemark.results.claims.judge import retest
 from tidemark.results.figures.context import FigureContext
 from tidemark.results.paper.method_text import setting
 from tidemark.results.report.answer_file import read_answer, write_answer

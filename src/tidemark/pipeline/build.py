@@ -117,17 +117,15 @@ def tables(part: Part) -> list[Table]:
 def build_figures(results: Path) -> Path:
     """Draw the figures of each study into a folder of results/figures; return the path of the index."""
     # Matplotlib takes half a second to import, for which other commands need not wait.
-    from tidemark.results.figures import stacks as then_and_now
     from tidemark.results.figures.context import FigureContext
-    from tidemark.results.figures.draw import FigureTask, draw
+    from tidemark.results.figures.draw import THEN_AND_NOW, FigureTask, draw
 
     made = parts(RunSet.load(results))
     contexts = {part.study.name: FigureContext.of(part.measures) for part in made}
     commissions = [
         FigureTask(part.study.name, figure_spec)
         for part in made
-        for figure_specs in (part.results.figure_specs, then_and_now.figure_specs)
-        for figure_spec in figure_specs()
+        for figure_spec in (*part.results.figure_specs(), THEN_AND_NOW)
     ]
     draw(contexts, commissions, results / "figures")
     return results / "figures" / "index.json"
@@ -141,8 +139,8 @@ def build_claims(results: Path) -> Path:
 
 def build_paper(results: Path, sources: Path | None = None) -> Path:
     """Write results/paper/values.json, typeset the paper of `sources`, and return the path of results/paper.pdf."""
-    from tidemark.results.paper.paper_section import Chapter
     from tidemark.results.paper.values import PAPER, write_paper
+    from tidemark.results.publication import Chapter
 
     run_set = RunSet.load(results)
     made = parts(run_set)

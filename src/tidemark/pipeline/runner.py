@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 import shlex
@@ -17,6 +16,7 @@ from typing import Any
 
 from tidemark.config import Config, from_snakemake, load
 from tidemark.errors import ConfigError, Locked, TidemarkError
+from tidemark.integrity import sha256_of
 from tidemark.machine import reboot
 from tidemark.machine.processes import have_files
 from tidemark.paths import REPOSITORY, Workspace, private_directory, try_to_write
@@ -98,8 +98,7 @@ def results_folder(config: Config) -> str:
     if config.archive is None:
         return "results"
     try:
-        with config.archive.open("rb") as file:
-            return f"results/archive-{hashlib.file_digest(file, 'sha256').hexdigest()[:12]}/results"
+        return f"results/archive-{sha256_of(config.archive)[:12]}/results"
     except OSError as error:
         raise ConfigError(
             f"{config.origin.place(('archive',))}: found '{config.archive}', which cannot be read ({error.strerror}); "

@@ -6,12 +6,12 @@ wherever runs of one result set, or of two, differ in them.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
 from tidemark.errors import AnalysisError
+from tidemark.integrity import sha256_of
 from tidemark.paths import REPOSITORY
 from tidemark.runs.circumstances import Harness, Machine
 from tidemark.runs.run import Run
@@ -48,7 +48,7 @@ def locked_file(run_set: RunSet, name: str, sha256: str) -> Path | None:
     """Return the lock file `name` with this SHA-256, next to the results or in the repository; None if changed."""
     for root in (run_set.results.parent, REPOSITORY):
         path = root / name
-        if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256:
+        if path.is_file() and sha256_of(path) == sha256:
             return path
     return None
 

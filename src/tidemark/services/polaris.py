@@ -29,6 +29,7 @@ from typing import Any, ClassVar, Self
 from tidemark import integrity
 from tidemark.config import ServicesConfig
 from tidemark.errors import DiskFull, ProvisionError, ServiceError, is_disk_full
+from tidemark.integrity import sha256_of
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service, ServiceContext, files_below
 from tidemark.services.http import fetch
@@ -42,7 +43,7 @@ from tidemark.services.programs.process import (
     wait_for_line,
     write_private,
 )
-from tidemark.services.programs.provision import private_beside, sha256_of, unpack_tar, unpack_zip
+from tidemark.services.programs.provision import private_beside, unpack_tar, unpack_zip
 
 SCOPE = "PRINCIPAL_ROLE:ALL"
 TOKENS = "/api/catalog/v1/oauth/tokens"

@@ -16,8 +16,7 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import HIGHER, Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.figures import style
-from tidemark.results.report.answer import answers
-from tidemark.results.report.first import read_first
+from tidemark.results.report.answer import answers, read_first
 from tidemark.results.report.summary_table import Subject, asking, comparisons, question_data, short, shortened
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import ColdProof

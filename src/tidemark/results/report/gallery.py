@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tidemark.integrity import sha256_of
 from tidemark.progress import Progress
-from tidemark.results.archive.pack import digest
 from tidemark.results.archive.unpack import opened
 from tidemark.results.figures import style
-from tidemark.results.report.answer import answers
-from tidemark.results.report.first import read_first
+from tidemark.results.report.answer import answers, read_first
 from tidemark.results.report.page import write_page
 from tidemark.results.report.summary_table import Subject, asking, comparisons, question_data
 from tidemark.runs.runset import RunSet
@@ -66,7 +65,7 @@ def _add(
     shelf.archives.append(
         {
             "name": name,
-            "sha256": digest(place) if place.is_file() else "",  # a folder may change
+            "sha256": sha256_of(place) if place.is_file() else "",  # a folder may change
             "title": name,
             "machine": told["Machine"]["text"],
             "dataset": dataset_label(run_set),

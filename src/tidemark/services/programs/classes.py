@@ -17,12 +17,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tidemark import integrity
+from tidemark.integrity import sha256_of
 from tidemark.paths import Workspace, private_directory
 from tidemark.progress import Progress
 from tidemark.services.base import Service, files_below
 from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_release
 from tidemark.services.programs.process import Child, give, server_environment
-from tidemark.services.programs.provision import private_beside, sha256_of
+from tidemark.services.programs.provision import private_beside
 
 ARCHIVE = "classes.jsa"
 # A heap that may exceed 32 GB, as the default may on a large machine, uses larger references, and an archive from

@@ -9,8 +9,7 @@ from pathlib import Path
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.planner.cost_model import Cell, Cost, rtt_of
-from tidemark.results.paper.paper_section import PaperSection
-from tidemark.results.publication import Publication
+from tidemark.results.publication import PaperSection, Publication
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import BATCH, MAIN, SINGLE
 from tidemark.studies.assembly import claims_of, figure_specs_of, tables_of

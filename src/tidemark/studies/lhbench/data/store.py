@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tidemark.integrity import sha256_of
 from tidemark.paths import Workspace
-from tidemark.services.programs.provision import sha256_of
 from tidemark.services.programs.tools import tool_lock
 from tidemark.studies.lhbench.data import many_files
 from tidemark.studies.lhbench.data.tpcds import TABLES, loaded, named_in
