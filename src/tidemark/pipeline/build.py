@@ -23,7 +23,7 @@ from tidemark.results.claims.judge import Row, find_claim, from_elsewhere, not_m
 from tidemark.results.reference.content import FILE, folders, read_references
 from tidemark.results.reference.findings import DECLARED, Finding, declared
 from tidemark.results.report.summary_table import Subject, matrix_table
-from tidemark.results.tables import setup, stacks, sweeps
+from tidemark.results.tables import setup, sweeps
 from tidemark.results.tables.table import Table, TableBuilder, write_tables
 from tidemark.runs.runset import RunSet
 from tidemark.studies.registry import registry
@@ -106,7 +106,7 @@ def build_tables(results: Path) -> Path:
 def tables(part: Part) -> list[Table]:
     """Return the tables of a study."""
     builder = TableBuilder(part.measures, (part.results.publication,))
-    chapters = (part.results.tables, sweeps.build, stacks.build)
+    chapters = (part.results.tables, sweeps.build, sweeps.then_and_now)
     asked = part.results.questions
     return [
         *([matrix_table(builder, asked)] if asked else []),
