@@ -1,4 +1,4 @@
-"""Common parts of `tidemark all` and a plain `snakemake`: the plan, the workspace lock, the targets, and the verdict."""
+"""Common parts of `tidemark all` and a plain `snakemake`: the plan, the workspace lock, targets, and the verdict."""
 
 from __future__ import annotations
 
