@@ -12,8 +12,7 @@ from tests.runs.runset import DUCKLAKE, INLINED, write_run_set
 from tidemark.errors import AnalysisError
 from tidemark.machine.inventory import inventory
 from tidemark.runs.circumstances import Disk
-from tidemark.runs.manifest import Manifest, ProducerPart, write_run
-from tidemark.runs.migrations import NEW_OF_THE_DISK, OLD_DISK
+from tidemark.runs.manifest import NEW_OF_THE_DISK, OLD_DISK, Manifest, ProducerPart, write_run
 from tidemark.runs.plan import PlanFile, PlannedSeries, Round
 from tidemark.runs.runset import RunSet
 from tidemark.runs.serde import pairs, to_json, written

@@ -18,8 +18,8 @@ from tidemark.errors import AnalysisError
 from tidemark.runs.manifest import Manifest
 from tidemark.runs.outcome import Outcome
 from tidemark.runs.plan import PlanFile
+from tidemark.runs.run import MACHINE_COLUMNS, OPERATION_COLUMNS
 from tidemark.runs.runset import RunSet
-from tidemark.runs.samples import MACHINE_COLUMNS, OPERATION_COLUMNS
 from tidemark.runs.serde import written
 from tidemark.studies.streams.window.samples import OPERATIONS
 

@@ -17,9 +17,8 @@ from tidemark.analysis.parallel import spread
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.errors import AnalysisError, is_disk_full
 from tidemark.progress import Progress
-from tidemark.runs.run import Run
+from tidemark.runs.run import Run, columns_of
 from tidemark.runs.runset import RunSet
-from tidemark.runs.samples import columns_of
 from tidemark.runs.serde import printable
 from tidemark.runs.spec import STAGES
 

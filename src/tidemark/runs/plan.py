@@ -9,8 +9,7 @@ from typing import Any
 
 from tidemark.errors import AnalysisError
 from tidemark.runs.circumstances import Harness
-from tidemark.runs.manifest import FIRST_STUDY, FIRST_WORKLOAD
-from tidemark.runs.migrations import plan_brought_up
+from tidemark.runs.manifest import FIRST_STUDY, FIRST_WORKLOAD, plan_brought_up
 from tidemark.runs.serde import Fields, Pairs, read, written
 from tidemark.runs.spec import MAIN
 

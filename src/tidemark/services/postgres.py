@@ -18,7 +18,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from tidemark.addresses import LIBPQ_SECRETS
+from tidemark.config import LIBPQ_SECRETS
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.base import Service, ServiceContext, files_below

@@ -12,8 +12,15 @@ from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.http import fetch
 from tidemark.services.own import JavaServer, OwnServer
-from tidemark.services.programs.classes import compiled
-from tidemark.services.programs.java import COMMON_OPTIONS, HOME, LOGGING, LOGGING_FILE, class_path, runtime_files
+from tidemark.services.programs.java import (
+    COMMON_OPTIONS,
+    HOME,
+    LOGGING,
+    LOGGING_FILE,
+    class_path,
+    compiled,
+    runtime_files,
+)
 from tidemark.services.programs.process import Child, wait_for_line
 from tidemark.services.programs.provision import provision
 

@@ -19,7 +19,7 @@ from tidemark.services.engines.java_program import LOOPBACK
 from tidemark.services.engines.spark import Spark
 from tidemark.services.engines.spark_formats import SparkDelta, SparkHudi
 from tidemark.services.hdfs import USER
-from tidemark.services.programs.classes import compiled
+from tidemark.services.programs.java import compiled
 from tidemark.services.programs.process import Child, server_environment
 from tidemark.services.programs.provision import jar_lock, provision, read_jar_lock
 

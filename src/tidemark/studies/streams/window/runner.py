@@ -23,10 +23,9 @@ from tidemark.runs.manifest import Flush, Merge, Produced, ProducerPart
 from tidemark.runs.proofs import Oracle
 from tidemark.runs.serde import pairs, written
 from tidemark.services.kafka import Kafka
-from tidemark.stream.consumer import EventConsumer
+from tidemark.stream.consumer import EventConsumer, Source
 from tidemark.stream.events import Encoding, EventCodec
 from tidemark.stream.sizes import EventSizes
-from tidemark.stream.source import Source
 from tidemark.studies.streams.record import FLUSHED, STREAMED, NotRead, StreamRecord
 from tidemark.studies.streams.settings import PRODUCER
 from tidemark.studies.streams.window.loop import run_segment
