@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from tidemark.config import DisturbanceConfig
 from tidemark.machine.disk import REST_BYTES, Settled, sent_bytes
@@ -77,10 +76,8 @@ class Watch:
         self.sampler.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.sampler.__exit__(kind, error, trace)
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.sampler.__exit__()
         clocks, machine, used = _Clocks.now(), machine_times(), self._used()
         written = self.sampler.disk.read()
         self._count_processors(clocks, used, machine.programs - self._machine_before.programs)

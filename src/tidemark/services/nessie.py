@@ -24,7 +24,7 @@ from tidemark.services.programs.process import (
     Child,
     free_ports,
     give,
-    is_free,
+    same_or_free,
     wait_for_line,
 )
 from tidemark.services.programs.tools import tool_environment, tool_program
@@ -78,8 +78,7 @@ class SecantusDB(OwnServer):
         give(private_directory(self.data_directory))
 
     def _launch(self) -> Child:
-        # Reuse the previous port if it is free: its clients know that address.
-        self._port = self._port if is_free(self._port) else free_ports(1)[0]
+        self._port = same_or_free(self._port)
         command: list[str | Path] = [self._program, "--host", "127.0.0.1", "--port", str(self._port)]
         command += ["--storage-path", self.data_directory, "--standalone"]
         return self._serve(command, HOME=str(self.directory), PYTHONDONTWRITEBYTECODE="1")
@@ -109,10 +108,6 @@ class Nessie(InBucket, JavaServer, RestCatalog):
     @classmethod
     def from_config(cls, around: ServiceContext) -> Self:
         return cls(around)
-
-    @property
-    def is_external(self) -> bool:
-        return False
 
     @property
     def uri(self) -> str:

@@ -25,10 +25,6 @@ class OwnServer(Service):
     def from_config(cls, around: ServiceContext) -> Self:
         return cls(around.workspace, around.directory)
 
-    @property
-    def is_external(self) -> bool:
-        return False
-
     def _reach(self) -> None:
         self.check()
 

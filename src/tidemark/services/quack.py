@@ -20,7 +20,7 @@ from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.base import files_below
 from tidemark.services.own import OwnServer
-from tidemark.services.programs.process import Child, free_ports, is_free, server_environment, wait_for_line
+from tidemark.services.programs.process import Child, free_ports, same_or_free, server_environment, wait_for_line
 
 HOST = "127.0.0.1"
 PROGRAM = Path(__file__).parent / "programs" / "serve_quack.py"
@@ -101,8 +101,7 @@ class Quack(OwnServer):
         return tuple(dict.fromkeys(found))
 
     def _launch(self) -> Child:
-        # Reuse the previous port if it is free.
-        self._port = self._port if is_free(self._port) else free_ports(1)[0]
+        self._port = same_or_free(self._port)
         command: list[str | Path] = [sys.executable, "-I", PROGRAM, self.data_directory, str(self._port), self._secret]
         return Child.start(self.title, command, self.log_path, env=server_environment(), cwd=self.directory)
 

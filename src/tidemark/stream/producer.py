@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import confluent_kafka
@@ -148,9 +147,7 @@ class Producer:
     def __enter__(self) -> Producer:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
