@@ -169,7 +169,7 @@ def subjects(made: Sequence[Part]) -> list[Subject]:
 
 def build_gallery(places: Sequence[Path], target: Path) -> Path:
     """Write the gallery of archives and results folders to `target`, and return its path."""
-    from tidemark.results.report.gallery import write_gallery
+    from tidemark.results.report.page import write_gallery
 
     return write_gallery(places, lambda run_set: subjects(parts(run_set)), target)
 
