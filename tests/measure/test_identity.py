@@ -68,7 +68,7 @@ def digests() -> tuple[str, str]:
 def test_digests_of_the_real_package_cover_many_modules() -> None:
     forget()
     found = {path.name for path in code.led_to("tidemark.studies.streams.workload")}
-    assert {"workload.py", "runner.py", "loop.py", "samples.py", "kafka.py", "producer.py", "source.py"} <= found
+    assert {"workload.py", "runner.py", "loop.py", "samples.py", "kafka.py", "producer.py", "consumer.py"} <= found
     assert "postgres.py" not in found and "table.py" not in found
     client = {path.name for path in code.led_to("tidemark.systems.ducklake.servers")}
     assert {"table.py", "postgres.py", "duckdb_client.py"} <= client and "loop.py" not in client
