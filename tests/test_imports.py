@@ -16,7 +16,6 @@ from tidemark.pipeline.plan import make_plan
 from tidemark.measure import series
 from tidemark.machine import sampler
 from tidemark.runs import manifest, outcome, plan, spec
-from tidemark.runs.coding import write
 from tidemark.studies.study import registry as studies
 from tidemark.systems.registry import registry
 make_plan(load(Path(sys.argv[1])))

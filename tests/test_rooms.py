@@ -21,7 +21,6 @@ BASE = (
     "settings",
     "schema",
     "integrity",
-    "addresses",
     "config",
     "code",
 )

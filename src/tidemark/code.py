@@ -108,11 +108,8 @@ def digest(paths: Iterable[Path]) -> str:
 def meaning(source: str) -> str:
     """Return the syntax tree of `source` as text: without comments, layout and docstrings."""
     tree = ast.parse(source)
+    described = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _is_described(node):
+        if isinstance(node, described) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]
     return ast.dump(tree)
-
-
-def _is_described(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return ast.get_docstring(node, clean=False) is not None

@@ -174,6 +174,12 @@ def _stats(path: str) -> list[int | str]:
     return [found.st_size, found.st_mtime_ns, found.st_ino]
 
 
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def _entry(path: Path) -> Entry:
     stats = _stats(str(path))
     if not stats:
@@ -181,8 +187,7 @@ def _entry(path: Path) -> Entry:
     if path.is_symlink():
         return [*stats, f"link to {path.readlink()}"]
     try:
-        with path.open("rb") as file:
-            return [*stats, hashlib.file_digest(file, "sha256").hexdigest()]
+        return [*stats, sha256_of(path)]
     except OSError:
         return []
 

@@ -16,7 +16,7 @@ from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
 from tidemark.services.base import Service, ServiceContext
 from tidemark.services.http import keep_loopback_direct
-from tidemark.services.polaris.server import Polaris
+from tidemark.services.polaris import Polaris
 from tidemark.software.tools import packages, provide_tool
 from tidemark.systems import releases
 from tidemark.systems.base import Context, System, take

@@ -62,8 +62,8 @@ def half(*without: str) -> str:
         (half("write", "close"), "lacks close(), write();"),
         (half("title").replace("close(self)", "end(self)"), "lacks title, close();"),
         (half().replace('"plain-parquet"', '"null"'), "the name 'null' is that of "),
-        (half().replace("(TableSystem)", "(TabelSystem)"), "plain_parquet.py:19: cannot be imported (NameError: "),
-        (half().replace("close(self)", "close(self"), "plain_parquet.py:59: cannot be imported (SyntaxError: "),
+        (half().replace("(TableSystem)", "(TabelSystem)"), "plain_parquet.py:18: cannot be imported (NameError: "),
+        (half().replace("close(self)", "close(self"), "plain_parquet.py:58: cannot be imported (SyntaxError: "),
         (half() + "\n    class Options:\n        level = 3\n", "lacks Options as a dataclass;"),
     ],
 )

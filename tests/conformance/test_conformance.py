@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tidemark.measure import maintenance
-from tidemark.measure.reading import hold, read
+from tidemark.measure import table_calls
+from tidemark.measure.table_calls import hold, read
 from tidemark.services.base import files_below
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import Capability, System
@@ -113,7 +113,7 @@ def test_codec_in_every_file(kind: type[System], compression: str, open_table: O
     inlines = Capability.INLINING in system.capabilities
     if reads(system):
         assert bool(system.data_files()) != inlines
-    maintenance.flush(system)
+    table_calls.flush(system)
     files = system.data_files()
     assert bool(files) == reads(system)
     for path in files:
@@ -128,13 +128,13 @@ def test_flush_moves_all_inlined_rows(kind: type[System], open_table: OpenTable)
     system = open_table(kind)
     written = write_all(system, [trips(YELLOW, 1), trips(YELLOW, 1000, 1), all_null(YELLOW, 5, 2000)])
     before = len(system.data_files())
-    flush = maintenance.flush(system)
+    flush = table_calls.flush(system)
     assert (flush is not None) == (Capability.FLUSH in system.capabilities)
     if flush is not None:
         assert flush.rows == 1006
         assert flush.data_files == len(system.data_files()) - before > 0
         assert flush.data_bytes == sum(path.stat().st_size for path in system.data_files())
-        again = maintenance.flush(system)
+        again = table_calls.flush(system)
         assert again is not None and (again.rows, again.data_files, again.data_bytes) == (0, 0, 0)
     assert_holds(system, written)
     system.write(trips(YELLOW, 2, 5000))
@@ -144,9 +144,9 @@ def test_flush_moves_all_inlined_rows(kind: type[System], open_table: OpenTable)
 def test_merge_leaves_fewer_files_and_the_same_rows(kind: type[System], open_table: OpenTable) -> None:
     system = open_table(kind)
     written = write_all(system, [trips(YELLOW, 1 + 10 * i, 1000 * i) for i in range(6)])
-    maintenance.flush(system)
+    table_calls.flush(system)
     files = system.data_files()
-    merge = maintenance.merge(system)
+    merge = table_calls.merge(system)
     assert (merge is not None) == (Capability.MERGE in system.capabilities)
     if merge is not None:
         left = system.data_files()

@@ -20,7 +20,7 @@ from tidemark.services.iceberg.rest import IcebergRest, IcebergRestNio, IcebergR
 from tidemark.services.postgres import Postgres, PostgresSettings
 from tidemark.services.servers import in_order
 from tidemark.systems.base import NONE_PER_WRITE, Capability, Context, Durability, PerWrite, System
-from tidemark.systems.ducklake.postgres import DuckLake, DuckLakeInlinedPostgres
+from tidemark.systems.ducklake.servers import DuckLake, DuckLakeInlinedPostgres
 from tidemark.systems.full_durability import FullDurability, NewFiles, write_through
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
 from tidemark.systems.registry import of_kind

@@ -11,7 +11,7 @@ import pytest
 
 from tidemark.errors import SystemFailure
 from tidemark.systems.base import Context, Options
-from tidemark.systems.hudi.table import HudiTable
+from tidemark.systems.hudi import HudiTable
 
 FIRST, SECOND, THIRD = "20261123010000000", "20261123010001000", "20261123010002000"
 SCHEMA = pa.schema([("id", pa.int64())])

@@ -16,7 +16,7 @@ import pytest
 
 from tidemark.errors import ServiceError, TidemarkError
 from tidemark.paths import Workspace
-from tidemark.services.spark.formats import SparkBefore
+from tidemark.services.engines.spark_formats import SparkBefore
 from tidemark.software.tools import provide_tool
 from tidemark.studies.lhbench.data.store import TOOL, Verifier
 from tidemark.studies.lhbench.script import QUERY, Phase, Step
@@ -24,7 +24,7 @@ from tidemark.studies.lhbench.verifier.readers import HUDI, WAYS
 from tidemark.studies.lhbench.window import second_engine
 from tidemark.systems.base import Context
 from tidemark.systems.registry import of_kind
-from tidemark.systems.spark_sql.base import COPY_ON_WRITE, MERGE_ON_READ, SqlEngineTable
+from tidemark.systems.spark_sql import COPY_ON_WRITE, MERGE_ON_READ, SqlEngineTable
 
 from .conftest import OF_A_STACK, Servers
 

@@ -26,7 +26,7 @@ from tidemark.studies.ingest.load.reconnecting_writer import (
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER, Records
 from tidemark.studies.ingest.window.oracle import OF_TABLE, look, states
 from tidemark.systems.duckdb_table import DuckDBClientFactory
-from tidemark.systems.ducklake.postgres import DuckLake, DuckLakeInlinedPostgres
+from tidemark.systems.ducklake.servers import DuckLake, DuckLakeInlinedPostgres
 from tidemark.systems.writers import ClientFactory, CommitStatus
 
 from .lost_answers import LostAnswers, losing_answers

@@ -12,7 +12,7 @@ import pytest
 
 from tidemark.systems.base import Capability
 from tidemark.systems.duckdb_client import DUCKDB
-from tidemark.systems.ducklake.postgres import DuckLakeInlinedPostgres
+from tidemark.systems.ducklake.servers import DuckLakeInlinedPostgres
 from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
 from tidemark.systems.writers import ClientFactory, CommitStatus

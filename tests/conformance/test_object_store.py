@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tidemark.measure import maintenance
+from tidemark.measure import table_calls
 from tidemark.services.iceberg.backends import IcebergRestS3
 from tidemark.systems.base import Capability
 from tidemark.systems.delta.delta_rs import DeltaRs
-from tidemark.systems.ducklake.postgres import DuckLake
+from tidemark.systems.ducklake.servers import DuckLake
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
 from tidemark.systems.object_store import S3, Stored
 from tidemark.systems.registry import of_kind
@@ -54,7 +54,7 @@ def test_written_files_are_in_the_bucket_only(name: str, open_table: OpenTable) 
     written = [trips(YELLOW, 1 + 10 * i, 1000 * i) for i in range(5)]
     for rows in written:
         system.write(rows)
-    maintenance.flush(system)
+    table_calls.flush(system)
     footprint, files, objects = system.footprint(), system.data_files(), system.folder.sizes()
     assert footprint.data_files == len(files) > 0 and set(files) <= set(objects)
     assert footprint.data_bytes == system.weigh(files)[1] == sum(objects[path] for path in files)
@@ -67,7 +67,7 @@ def test_written_files_are_in_the_bucket_only(name: str, open_table: OpenTable) 
     local = [path for path in system.context.directory.rglob("*") if path.suffix in (".parquet", ".avro", ".json")]
     assert local == []
     assert sorted(system.ids().to_pylist()) == sorted(n for rows in written for n in rows.column("id").to_pylist())
-    merged = maintenance.merge(system)
+    merged = table_calls.merge(system)
     assert (merged is not None) == (Capability.MERGE in system.capabilities)
     if merged is not None:
         assert (merged.files_before, merged.files_after) == (len(files), 1)

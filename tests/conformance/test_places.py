@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from tidemark.errors import SystemFailure
-from tidemark.measure import maintenance
-from tidemark.measure.reading import hold, read
+from tidemark.measure import table_calls
+from tidemark.measure.table_calls import hold, read
 from tidemark.systems.base import Capability, System
 from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
@@ -33,10 +33,10 @@ def test_table_can_lie_in_a_folder_of_any_name(name: str, open_table: Callable[.
         hold(read(system), 120)
     if Capability.HISTORY in system.capabilities:
         assert [each.rows for each in system.history()] == 12 * [10] and system.visible_rows() == 120
-    maintenance.flush(system)
+    table_calls.flush(system)
     assert system.footprint().data_files == len(system.data_files())
     assert set(system.data_files()) <= set(visible_files(system.context.directory))
-    maintenance.merge(system)
+    table_calls.merge(system)
     assert_holds(system, written)
 
 

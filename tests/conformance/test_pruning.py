@@ -13,9 +13,8 @@ from tidemark.systems.iceberg.catalog import SQL_CATALOG as CATALOG
 from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
 from tidemark.systems.iceberg.table import TABLE
-from tidemark.systems.read_api import Filter, PruningResult
 from tidemark.systems.registry import of_kind
-from tidemark.systems.tables import TableSystem
+from tidemark.systems.tables import Filter, PruningResult, TableSystem
 
 OpenTable = Callable[..., Any]
 

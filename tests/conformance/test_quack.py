@@ -9,9 +9,9 @@ from typing import Any
 import psutil
 import pytest
 
-from tidemark.services.quack.server import Quack, QuackCatalog
+from tidemark.services.quack import Quack, QuackCatalog
 from tidemark.systems.duckdb_client import connect
-from tidemark.systems.ducklake.quack import PROTOCOL, DuckLakeQuack
+from tidemark.systems.ducklake.servers import PROTOCOL, DuckLakeQuack
 
 from .conftest import Servers
 from .trips import YELLOW, trips

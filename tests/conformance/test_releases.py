@@ -20,7 +20,7 @@ from tidemark.systems.delta.delta_duckdb import DeltaDuckDB
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.duckdb_table import DuckDBSystem
 from tidemark.systems.ducklake.files import DuckLakeInlined
-from tidemark.systems.ducklake.postgres import DuckLake, DuckLakeInlinedPostgres
+from tidemark.systems.ducklake.servers import DuckLake, DuckLakeInlinedPostgres
 from tidemark.systems.ducklake.table import LOSES_SIGN
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB
@@ -71,7 +71,9 @@ def test_unknown_newer_release_is_used_as_the_newest_known_and_reported(
     monkeypatch.setattr(releases, "version", lambda _: "99.0.0")
     notes = set(open_table(kind).notes)
     added = [note for note in notes if "99.0.0 is newer than" in note]
-    assert added and all(f"used as {client.releases[-1]} is" in " ".join(added) for client in used_by(kind))
+    assert bool(added) == bool(used_by(kind)) and all(
+        f"used as {client.releases[-1]} is" in " ".join(added) for client in used_by(kind)
+    )
     assert not [note for note in before if "newer than" in note]
 
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tidemark.errors import SystemFailure
-from tidemark.measure import maintenance
+from tidemark.measure import table_calls
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import System
 from tidemark.systems.delta.delta_duckdb import DeltaDuckDB
@@ -26,8 +26,7 @@ from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.delta.table import DeltaRsOptions
 from tidemark.systems.duckdb_table import DuckDBSystem
 from tidemark.systems.ducklake.files import LOSES_NAN, DuckLakeInlined, DuckLakeSqlite
-from tidemark.systems.ducklake.postgres import DuckLake, DuckLakeInlinedPostgres
-from tidemark.systems.ducklake.quack import DuckLakeQuack
+from tidemark.systems.ducklake.servers import DuckLake, DuckLakeInlinedPostgres, DuckLakeQuack
 from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB, IcebergDuckDBOptions
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
 from tidemark.systems.iceberg.table import CODEC, IcebergTable
@@ -102,12 +101,12 @@ def test_writes_are_inlined_up_to_the_configured_row_limit(kind: type[System], o
     for rows, inlined in ((3, 3), (4, 3), (1, 4)):
         system.write(trips(YELLOW, rows, 10 * rows))
         assert system.inlined_rows() == inlined
-    assert maintenance.flush(system).rows == 4
+    assert table_calls.flush(system).rows == 4
     assert sorted(system.ids().to_pylist()) == [10, 30, 31, 32, 40, 41, 42, 43]
     none = open_table(kind, kind.Options(inline_rows=0))
     none.create(YELLOW)
     none.write(trips(YELLOW, 1))
-    assert none.inlined_rows() == 0 and maintenance.flush(none) is None
+    assert none.inlined_rows() == 0 and table_calls.flush(none) is None
 
 
 def test_nan_is_kept_unless_noted(open_table: OpenTable) -> None:

@@ -10,7 +10,7 @@ from tidemark.services.base import Service
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
 from tidemark.services.postgres import Postgres, PostgresSettings
 from tidemark.systems.base import Context, System
-from tidemark.systems.ducklake.postgres import DuckLake, DuckLakeInlinedPostgres
+from tidemark.systems.ducklake.servers import DuckLake, DuckLakeInlinedPostgres
 from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
 

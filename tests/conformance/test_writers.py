@@ -22,7 +22,7 @@ import pytest
 from tidemark.systems.base import FULL, Capability
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.ducklake.files import FILE, DuckLakeInlined, DuckLakeSqlite
-from tidemark.systems.ducklake.postgres import DuckLake
+from tidemark.systems.ducklake.servers import DuckLake
 from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
 from tidemark.systems.paimon import Paimon

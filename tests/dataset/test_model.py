@@ -12,9 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tidemark.dataset.layout import Layout
 from tidemark.dataset.model import GREEN, YELLOW, check, raw_schema
-from tidemark.dataset.synthetic import chunk
+from tidemark.dataset.synthetic import Layout, chunk
 from tidemark.errors import DatasetError
 
 SOME = pa.Table.from_batches([chunk(Layout.of(400, 9), 0, 400)])

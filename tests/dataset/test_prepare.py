@@ -13,10 +13,9 @@ import pytest
 
 from tidemark.dataset import DatasetSettings, Provenance, acquire, make_dataset, prepare
 from tidemark.dataset.files import full_disk_named, replacing
-from tidemark.dataset.layout import Layout
 from tidemark.dataset.model import GREEN, raw_schema
 from tidemark.dataset.prepare import ROW_GROUP_ROWS
-from tidemark.dataset.synthetic import chunk, write_replica
+from tidemark.dataset.synthetic import Layout, chunk, write_replica
 from tidemark.errors import DatasetError, DiskFull
 from tidemark.paths import Workspace
 

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from tidemark.dataset import distribution as known
 from tidemark.dataset.draws import category_table, proportional, quantile_table, shuffled
-from tidemark.dataset.layout import Layout
 from tidemark.dataset.model import YELLOW, check, raw_schema
-from tidemark.dataset.synthetic import chunk, write_replica
+from tidemark.dataset.synthetic import Layout, chunk, write_replica
 from tidemark.errors import ConfigError
 
 METERED_ONLY = ["passenger_count", "RatecodeID", "store_and_fwd_flag", "congestion_surcharge", "Airport_fee"]

@@ -13,10 +13,10 @@ from confluent_kafka.admin import AdminClient
 from tests.clusters import flink_session, spark_standalone
 
 from tidemark.paths import Workspace
+from tidemark.services.engines.connect import KafkaConnect
 from tidemark.services.http import open_url
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
 from tidemark.services.kafka import Kafka, KafkaSettings
-from tidemark.services.pipelines.connect import KafkaConnect
 from tidemark.services.postgres import Postgres, PostgresSettings
 
 from .conftest import MakeSandbox

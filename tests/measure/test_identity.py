@@ -12,8 +12,8 @@ from tidemark import code
 from tidemark.code import meaning
 from tidemark.machine import inventory as inventory_module
 from tidemark.machine.inventory import inventory
-from tidemark.measure import identity
-from tidemark.measure.identity import client_digest, harness_digest
+from tidemark.pipeline import plan
+from tidemark.pipeline.plan import client_digest, harness_digest
 
 CODE = '"""A module."""\n\n\ndef twice(x: int) -> int:\n    """Two times."""\n    # why\n    return 2 * x\n'
 
@@ -56,7 +56,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget() -> None:
-    for each in (code.led_to, code._imports, identity.harness_digest, identity.client_digest):
+    for each in (code.led_to, code._imports, plan.harness_digest, plan.client_digest):
         each.cache_clear()
 
 
@@ -67,10 +67,10 @@ def digests() -> tuple[str, str]:
 
 def test_digests_of_the_real_package_cover_many_modules() -> None:
     forget()
-    found = {path.name for path in identity._measuring(code.led_to("tidemark.studies.streams.study"))}
-    assert {"study.py", "runner.py", "loop.py", "samples.py", "kafka.py", "producer.py", "source.py"} <= found
+    found = {path.name for path in plan._measuring(code.led_to("tidemark.studies.streams.study"))}
+    assert {"study.py", "runner.py", "loop.py", "samples.py", "kafka.py", "producer.py", "consumer.py"} <= found
     assert "postgres.py" not in found and "table.py" not in found
-    client = {path.name for path in code.led_to("tidemark.systems.ducklake.postgres")}
+    client = {path.name for path in code.led_to("tidemark.systems.ducklake.servers")}
     assert {"table.py", "postgres.py", "duckdb_client.py"} <= client and "loop.py" not in client
     assert len(harness_digest("tidemark.studies.streams.study")) == 64
 

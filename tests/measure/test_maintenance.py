@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from tidemark.errors import SystemFailure
-from tidemark.measure import maintenance
+from tidemark.measure import table_calls
 from tidemark.systems.base import Context, System
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.ducklake.files import DuckLakeInlined
@@ -62,7 +62,7 @@ def closing() -> Iterator[list[System]]:
 
 def test_counting_is_no_part_of_a_flush(tmp_path: Path, closing: list[System]) -> None:
     closing.append(system := table(SlowToFlush, tmp_path))
-    flush = maintenance.flush(system)
+    flush = table_calls.flush(system)
     assert flush is not None
     assert 0 < flush.seconds < LISTING_S
     assert (flush.rows, flush.data_files) == (30, 1)
@@ -71,7 +71,7 @@ def test_counting_is_no_part_of_a_flush(tmp_path: Path, closing: list[System]) -
 
 def test_counting_is_no_part_of_a_merge(tmp_path: Path, closing: list[System]) -> None:
     closing.append(system := table(SlowToMerge, tmp_path))
-    merge = maintenance.merge(system)
+    merge = table_calls.merge(system)
     assert merge is not None
     assert 0 < merge.seconds < LISTING_S
     assert (merge.files_before, merge.files_after) == (3, 1)
@@ -80,8 +80,8 @@ def test_counting_is_no_part_of_a_merge(tmp_path: Path, closing: list[System]) -
 
 def test_undeclared_maintenance_is_not_requested(tmp_path: Path) -> None:
     system = Null(Context(tmp_path, {}, 10), Null.Options())
-    assert maintenance.flush(system) is None
-    assert maintenance.merge(system) is None
+    assert table_calls.flush(system) is None
+    assert table_calls.merge(system) is None
     with pytest.raises(NotImplementedError, match="null declares no flush"):
         system.flush()
 
@@ -89,4 +89,4 @@ def test_undeclared_maintenance_is_not_requested(tmp_path: Path) -> None:
 def test_failed_flush_raises_system_failure(tmp_path: Path, closing: list[System]) -> None:
     closing.append(system := table(Failing, tmp_path))
     with pytest.raises(SystemFailure, match="flush failed: OSError: planted"):
-        maintenance.flush(system)
+        table_calls.flush(system)

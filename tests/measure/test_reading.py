@@ -10,9 +10,8 @@ from typing import Any, cast
 import pytest
 
 from tidemark.errors import DiskFull, OracleError, SystemFailure
-from tidemark.measure.reading import Reading, hold, read
-from tidemark.systems.read_api import ReadClient
-from tidemark.systems.tables import TableSystem
+from tidemark.measure.table_calls import Reading, hold, read
+from tidemark.systems.tables import ReadClient, TableSystem
 
 
 class Answering(ReadClient):

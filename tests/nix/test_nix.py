@@ -17,8 +17,8 @@ from tidemark.systems.base import System
 from tidemark.systems.bulk.base import BulkTable
 from tidemark.systems.catalogs.base import CatalogSystem
 from tidemark.systems.registry import of_kind
-from tidemark.systems.sinks.base import StreamingSink
-from tidemark.systems.spark_sql.base import SqlEngineTable
+from tidemark.systems.sinks import StreamingSink
+from tidemark.systems.spark_sql import SqlEngineTable
 from tidemark.systems.tables import TableSystem
 
 HERE = Path(__file__).parent

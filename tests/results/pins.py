@@ -31,8 +31,8 @@ from tests.runs.runset import (
 from tidemark.pipeline.build import build_claims, build_database, build_tables, parts, subjects
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import unpack_archive
-from tidemark.results.paper.paper_section import Chapter
 from tidemark.results.paper.values import Sources, values
+from tidemark.results.publication import Chapter
 from tidemark.results.report.data import report_data
 from tidemark.runs.runset import RunSet
 

@@ -13,9 +13,8 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.pipeline.build import build_claims, build_report
-from tidemark.results.report.answer import answers, in_lines
+from tidemark.results.report.answer import answers, in_lines, read_first
 from tidemark.results.report.answer_file import NAME
-from tidemark.results.report.first import read_first
 from tidemark.results.report.summary_table import (
     Group,
     Subject,

@@ -22,7 +22,7 @@ from tidemark.errors import AnalysisError
 from tidemark.pipeline.build import books
 from tidemark.results.claims.claims import NOT_TESTABLE, QUOTATION, Claim, ClaimSet, Published, load_claims
 from tidemark.results.reference.content import folders, read_references
-from tidemark.runs.coding.json_reader import Fields
+from tidemark.runs.serde import Fields
 from tidemark.studies.catalogs import published as catalogs
 from tidemark.studies.deltars import published as deltars
 from tidemark.studies.lhbench import published as lhbench

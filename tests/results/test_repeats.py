@@ -19,7 +19,7 @@ from tidemark.analysis import aggregation
 from tidemark.analysis.blocks import BlockSample, Numbers
 from tidemark.analysis.measures import Measures
 from tidemark.pipeline.build import all_claims, build_database
-from tidemark.results.claims.retest import retest
+from tidemark.results.claims.judge import retest
 from tidemark.results.paper.method_text import setting
 from tidemark.results.tables import setup as tables_setup
 from tidemark.runs.runset import RunSet, Series

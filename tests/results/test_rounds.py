@@ -21,14 +21,14 @@ from tidemark.pipeline.build import all_claims, build_claims, build_report, buil
 from tidemark.results.archive.pack import METADATA, write_archive
 from tidemark.results.archive.unpack import unpack_archive
 from tidemark.results.claims.export import to_markdown
-from tidemark.results.claims.retest import retest
+from tidemark.results.claims.judge import retest
 from tidemark.results.figures.context import FigureContext
 from tidemark.results.paper.method_text import setting
 from tidemark.results.report.answer_file import read_answer, write_answer
 from tidemark.results.tables import setup
 from tidemark.runs.plan import PlanFile, Round
-from tidemark.runs.provenance import unfinished
 from tidemark.runs.runset import RunSet
+from tidemark.runs.views import unfinished
 from tidemark.studies.streams import tables as performance
 from tidemark.studies.streams.metrics import QUANTITIES
 from tidemark.studies.streams.results import RESULTS

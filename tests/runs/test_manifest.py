@@ -12,12 +12,10 @@ from tests.runs.runset import DUCKLAKE, INLINED, write_run_set
 from tidemark.errors import AnalysisError
 from tidemark.machine.inventory import inventory
 from tidemark.runs.circumstances import Disk
-from tidemark.runs.coding.migrations import NEW_OF_THE_DISK, OLD_DISK
-from tidemark.runs.coding.serde import pairs, to_json, written
-from tidemark.runs.coding.write import write_run
-from tidemark.runs.manifest import Manifest, ProducerPart
+from tidemark.runs.manifest import NEW_OF_THE_DISK, OLD_DISK, Manifest, ProducerPart, write_run
 from tidemark.runs.plan import PlanFile, PlannedSeries, Round
 from tidemark.runs.runset import RunSet
+from tidemark.runs.serde import pairs, to_json, written
 
 MEASURED = Path(__file__).parent / "measured" / "run.json"  # of a `quick` series, from when a sweep was called a study
 

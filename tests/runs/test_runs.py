@@ -15,12 +15,12 @@ import pytest
 from tests.runs.runset import DUCKLAKE, NULL, Model, write_run_set
 
 from tidemark.errors import AnalysisError
-from tidemark.runs.coding.serde import written
 from tidemark.runs.manifest import Manifest
 from tidemark.runs.outcome import Outcome
 from tidemark.runs.plan import PlanFile
+from tidemark.runs.run import MACHINE_COLUMNS, OPERATION_COLUMNS
 from tidemark.runs.runset import RunSet
-from tidemark.runs.samples import MACHINE_COLUMNS, OPERATION_COLUMNS
+from tidemark.runs.serde import written
 from tidemark.studies.streams.samples import OPERATIONS
 
 

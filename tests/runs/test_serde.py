@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tidemark.errors import AnalysisError
-from tidemark.runs.coding.json_reader import Fields
-from tidemark.runs.coding.serde import Pairs, pairs, read, to_json, written
+from tidemark.runs.serde import Fields, Pairs, pairs, read, to_json, written
 
 
 @dataclass(frozen=True, slots=True)

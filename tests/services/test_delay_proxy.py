@@ -13,8 +13,8 @@ from contextlib import contextmanager
 import pytest
 
 from tidemark.paths import Workspace
-from tidemark.services.delay.proxy import DelayProxy, Reachable, delayed
-from tidemark.services.null_catalog import NullCatalog
+from tidemark.services.delay_proxy import DelayProxy, Reachable, delayed
+from tidemark.services.own import NullCatalog
 from tidemark.services.postgres import Postgres
 from tidemark.services.programs.process import free_ports
 from tidemark.services.servers import in_order

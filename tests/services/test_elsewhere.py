@@ -19,16 +19,16 @@ from tests.clusters import flink_session, spark_standalone
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.delay.proxy import DelayProxy
-from tidemark.services.flink.server import Flink
+from tidemark.services.delay_proxy import DelayProxy
+from tidemark.services.engines.connect import KafkaConnect
+from tidemark.services.engines.flink import Flink
+from tidemark.services.engines.spark_formats import SparkIceberg
 from tidemark.services.http import open_url
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
 from tidemark.services.kafka import Kafka, KafkaSettings
 from tidemark.services.leftovers import drop_leftovers
 from tidemark.services.outside import folder_of, read
-from tidemark.services.pipelines.connect import KafkaConnect
 from tidemark.services.postgres import Postgres, PostgresSettings
-from tidemark.services.spark.formats import SparkIceberg
 
 pytestmark = [pytest.mark.timeout(300)]
 
@@ -60,7 +60,7 @@ IN_CONNECT = """
 import json, sys, time
 from pathlib import Path
 from tidemark.paths import Workspace
-from tidemark.services.pipelines.connect import KafkaConnect
+from tidemark.services.engines.connect import KafkaConnect
 
 workspace = Workspace(Path(sys.argv[1]))
 KafkaConnect(workspace, workspace.work / "none", address=sys.argv[2]).create("tidemark-left", json.loads(sys.argv[3]))
@@ -145,7 +145,7 @@ IN_FLINK = f"""
 import sys, time
 from pathlib import Path
 from tidemark.paths import Workspace
-from tidemark.services.flink.server import Flink
+from tidemark.services.engines.flink import Flink
 
 workspace = Workspace(Path(sys.argv[1]))
 with Flink(workspace, workspace.work / "flink", sys.argv[2]) as flink:

@@ -8,7 +8,7 @@ import pytest
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.flink.server import Flink, last_checkpoint
+from tidemark.services.engines.flink import Flink, last_checkpoint
 
 NUMBERS = "CREATE TEMPORARY TABLE numbers (number INT) WITH ('connector' = 'datagen', 'rows-per-second' = '10')"
 NOWHERE = "CREATE TEMPORARY TABLE nowhere (number INT) WITH ('connector' = 'blackhole')"

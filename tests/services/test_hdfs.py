@@ -13,7 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.hdfs.servers import DataNode, NameNode, write_configuration
+from tidemark.services.hdfs import DataNode, NameNode, write_configuration
 from tidemark.services.servers import Servers, prepared
 
 ROWS = pa.table({"number": list(range(1000))})

@@ -31,7 +31,7 @@ from tidemark.studies.streams.study import Streams
 from tidemark.systems.base import System, Variant
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.ducklake.files import DuckLakeInlined
-from tidemark.systems.ducklake.postgres import DuckLake
+from tidemark.systems.ducklake.servers import DuckLake
 
 SHIPPED = Path(__file__).parents[2] / "config.yaml"
 

@@ -30,10 +30,10 @@ from tidemark.schema import Origin
 from tidemark.services.base import ServiceContext
 from tidemark.services.iceberg.catalog import OAuth
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
-from tidemark.services.polaris.management import Management
-from tidemark.services.polaris.server import (
+from tidemark.services.polaris import (
     ADMIN_JAR,
     SERVER_JAR,
+    Management,
     Polaris,
     PolarisSettings,
     properties,

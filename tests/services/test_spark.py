@@ -7,7 +7,7 @@ import pytest
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.spark.server import Spark
+from tidemark.services.engines.spark import Spark
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,20 @@ import pytest
 
 from tidemark.errors import ProvisionError
 from tidemark.paths import Workspace
+from tidemark.services.engines.spark_formats import (
+    JVM,
+    SparkDelta,
+    SparkDeltaBefore,
+    SparkIceberg0p14,
+    SparkIcebergBefore,
+)
 from tidemark.services.programs.java import HOME
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
 from tidemark.services.programs.tools import tool_lock
 from tidemark.services.servers import tools_of
-from tidemark.services.spark.formats import JVM, SparkDelta, SparkDeltaBefore, SparkIceberg0p14, SparkIcebergBefore
 from tidemark.software.environments import read_lock
 from tidemark.systems.registry import of_kind
-from tidemark.systems.spark_sql.base import SqlEngineTable
+from tidemark.systems.spark_sql import SqlEngineTable
 
 KINDS = (SparkDeltaBefore, SparkIcebergBefore, SparkIceberg0p14)
 

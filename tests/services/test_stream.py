@@ -17,11 +17,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tidemark.errors import StreamError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.kafka import Kafka, KafkaSettings
-from tidemark.stream.consumer import EventConsumer
+from tidemark.stream.consumer import EventConsumer, Source
 from tidemark.stream.events import Encoding
 from tidemark.stream.producer import CHUNK, Producer
 from tidemark.stream.sizes import EventSizes, weigh
-from tidemark.stream.source import Source
 from tidemark.stream.topics import Topics
 from tidemark.studies.streams.loop import run_segment
 from tidemark.studies.streams.samples import Samples, StreamWindow

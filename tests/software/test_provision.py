@@ -21,12 +21,12 @@ import pytest
 
 from tidemark.cli.steps import provision_servers
 from tidemark.errors import ConfigError, HashMismatch, ProvisionError
+from tidemark.integrity import sha256_of
 from tidemark.paths import Workspace
 from tidemark.services.programs.provision import (
     LOCKS,
     provision,
     read_jar_lock,
-    sha256_of,
     unpack_mariadb,
     unpack_postgres,
     unpack_tar,

@@ -27,9 +27,9 @@ from tidemark.pipeline.runner import (
     command_line,
     enter,
     is_plain,
+    refuse_unknown,
     results_folder,
 )
-from tidemark.pipeline.targets import refuse_unknown
 from tidemark.services.programs.provision import jar_lock
 from tidemark.services.programs.tools import tool_lock
 from tidemark.software.stacks import lock_of, python

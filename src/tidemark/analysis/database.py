@@ -17,11 +17,10 @@ from tidemark.analysis.parallel import spread
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.errors import AnalysisError, is_disk_full
 from tidemark.progress import Progress
-from tidemark.runs.coding.json_reader import printable
-from tidemark.runs.names import STAGES
-from tidemark.runs.run import Run
+from tidemark.runs.run import Run, columns_of
 from tidemark.runs.runset import RunSet
-from tidemark.runs.samples import columns_of
+from tidemark.runs.serde import printable
+from tidemark.runs.spec import STAGES
 
 MACHINE = ("second", "cpu_percent", "disk_written_bytes", "foreign_percent", "steal_percent")
 

@@ -64,13 +64,13 @@ def with_unit(value: str, unit: str) -> str:
     return f"{value} ×" if unit == "x" else f"{value} {unit}".strip()
 
 
-def estimate_text(estimate: Estimate, digits: int = 3) -> str:
+def estimate_text(estimate: Estimate) -> str:
     """Return `12.3 × [11.9, 12.8]`: the value with its unit, and the interval with as many decimals."""
     value, low, high = estimate.value, estimate.low, estimate.high
     if not math.isfinite(value):
         return "not a number"
     size = math.floor(math.log10(abs(value))) if value else 0
-    decimals = min(max(digits, 4 if size >= 3 else 0) - 1 - size, 6)
+    decimals = min((4 if size >= 3 else 3) - 1 - size, 6)
 
     def spelt(number: float) -> str:
         return f"{round(number, decimals):,.{max(decimals, 0)}f}"

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.statistics import BootstrapEstimate, interquartile_range, quantile
-from tidemark.runs.run import Run
-from tidemark.runs.samples import Groups
+from tidemark.runs.run import Groups, Run
 
 LOWER, HIGHER = "lower", "higher"  # the better direction
 MILLISECONDS = 1e-6  # per nanosecond

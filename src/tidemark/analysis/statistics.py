@@ -207,15 +207,15 @@ def ratio_of_sums(numerators: Numbers, denominators: Numbers, rng: np.random.Gen
     return _positive(centre, upper / lower, len(numerators), degrees)
 
 
-def theil_sen(samples: Numbers, rng: np.random.Generator, cells: int = 64) -> BootstrapEstimate:
+def theil_sen(samples: Numbers, rng: np.random.Generator) -> BootstrapEstimate:
     """Return the slope of `samples` per 1,000 samples (Theil 1950, Sen 1968), in their unit.
 
     The median of all pairwise slopes costs the square of the number of points. Samples are therefore first
-    reduced to medians of at most `cells` stretches of equal length: this removes outliers but keeps a trend.
+    reduced to medians of at most 64 stretches of equal length: this removes outliers but keeps a trend.
     The interval comes from moving blocks of the residuals, added back to the fitted line.
     """
     n = len(samples)
-    cells = min(cells, n)
+    cells = min(64, n)
     if cells < 3:  # too few points for a trend
         return BootstrapEstimate(math.nan, None, n, log=False)
     bounds = (np.arange(cells + 1) * n) // cells

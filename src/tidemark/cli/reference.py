@@ -67,7 +67,7 @@ def finding(
     from tidemark.paths import write_if_changed
     from tidemark.pipeline.reproduce import reproduce
     from tidemark.results.reference.findings import FOLDER
-    from tidemark.runs.coding.serde import to_json
+    from tidemark.runs.serde import to_json
     from tidemark.services.http import keep_loopback_direct
 
     keep_loopback_direct()

@@ -20,8 +20,8 @@ import numpy as np
 
 from tidemark.errors import MachineError
 from tidemark.machine.inventory import moment
-from tidemark.runs.coding.serde import pairs
 from tidemark.runs.proofs import ColdProof, Residency, Verdict
+from tidemark.runs.serde import pairs
 
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 COLD_SHARE = 0.01

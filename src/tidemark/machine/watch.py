@@ -7,14 +7,13 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from tidemark.config import DisturbanceConfig
 from tidemark.machine.disk import REST_BYTES, Settled, sent_bytes
 from tidemark.machine.processes import Others, family, machine_times, others
 from tidemark.machine.sampler import Group, Sampler
 from tidemark.runs.circumstances import Disk, Interference
-from tidemark.runs.coding.serde import pairs
+from tidemark.runs.serde import pairs
 
 NAMED = 3  # number of programs that a disturbance names
 LEAST_NAMED_CORES = 0.02
@@ -77,10 +76,8 @@ class Watch:
         self.sampler.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.sampler.__exit__(kind, error, trace)
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.sampler.__exit__()
         clocks, machine, used = _Clocks.now(), machine_times(), self._used()
         written = self.sampler.disk.read()
         self._count_processors(clocks, used, machine.programs - self._machine_before.programs)

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tidemark.runs.coding.serde import pairs
 from tidemark.runs.manifest import SeriesPart, SystemPart
+from tidemark.runs.serde import pairs
 from tidemark.runs.spec import SeriesSpec
 from tidemark.systems.base import System, Variant
 

@@ -18,11 +18,10 @@ from tidemark.measure.describe import client_versions, series_part
 from tidemark.measure.warmup import files_of, warm
 from tidemark.measure.workload import ProgressCallback, TestBed, Window, WindowRunner
 from tidemark.runs.circumstances import Harness, Interference, WarmUp
-from tidemark.runs.coding.serde import pairs
-from tidemark.runs.coding.write import write_run
-from tidemark.runs.manifest import Manifest
+from tidemark.runs.manifest import Manifest, write_run
 from tidemark.runs.outcome import DISTURBED
 from tidemark.runs.proofs import ColdProof
+from tidemark.runs.serde import pairs
 from tidemark.runs.spec import FORMAT
 from tidemark.services.base import files_below
 

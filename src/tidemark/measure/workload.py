@@ -20,7 +20,7 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -39,9 +39,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidemark.runs.circumstances import Machine
-    from tidemark.runs.coding.write import Samples
     from tidemark.runs.dataset import Provenance
-    from tidemark.runs.manifest import Flush, Footprint, Merge, ProducerPart, SystemPart
+    from tidemark.runs.manifest import Flush, Footprint, Merge, ProducerPart, Samples, SystemPart
     from tidemark.runs.proofs import Oracle
 
 ProgressCallback = Callable[[str], None]
@@ -292,3 +291,46 @@ class TestBed:
     def fails(self, runner: WindowRunner[Any]) -> bool:
         """Return True if something that the window of `runner` needs has died; cheap enough for an open window."""
         return self.servers.ended() or runner.has_ended()
+
+
+class Done(Protocol):
+    """Completed operation: a dataclass whose fields are the columns of its row."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def elapsed_ns(self) -> int: ...
+
+    @property
+    def rows(self) -> int: ...
+
+
+@dataclass(slots=True)
+class DoneWindow[D: Done]:
+    """A `Window` whose operations are `done`, in order of time; subclasses divide their time by activity."""
+
+    elapsed_ns: int = 0
+    done: list[D] = field(default_factory=list)
+
+    @property
+    def operations(self) -> int:
+        return len(self.done)
+
+    @property
+    def rows(self) -> int:
+        return sum(each.rows for each in self.done)
+
+    def elapsed(self) -> npt.NDArray[np.int64]:
+        import numpy as np
+
+        return np.array([each.elapsed_ns for each in self.done], np.int64)
+
+    def budget(self) -> dict[str, int]:
+        busy = sum(each.elapsed_ns for each in self.done)
+        return {"operations": busy, "rest": self.elapsed_ns - busy}
+
+    def write_parquet(self, path: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.Table.from_pylist([asdict(each) for each in self.done]), path, compression="zstd")

@@ -23,7 +23,7 @@ from tidemark.results.claims.judge import Row, find_claim, from_elsewhere, not_m
 from tidemark.results.reference.content import FILE, folders, read_references
 from tidemark.results.reference.findings import DECLARED, Finding, declared
 from tidemark.results.report.summary_table import Subject, matrix_table
-from tidemark.results.tables import setup, stacks, sweeps
+from tidemark.results.tables import setup, sweeps
 from tidemark.results.tables.table import Table, TableBuilder, write_tables
 from tidemark.runs.runset import RunSet
 from tidemark.studies.study import Results, Study, no_costs, registry
@@ -105,7 +105,7 @@ def build_tables(results: Path) -> Path:
 def tables(part: Part) -> list[Table]:
     """Return the tables of a study."""
     builder = TableBuilder(part.measures, (part.results.publication,))
-    chapters = (part.results.tables, sweeps.build, stacks.build)
+    chapters = (part.results.tables, sweeps.build, sweeps.then_and_now)
     asked = part.results.questions
     return [
         *([matrix_table(builder, asked)] if asked else []),
@@ -116,17 +116,15 @@ def tables(part: Part) -> list[Table]:
 def build_figures(results: Path) -> Path:
     """Draw the figures of each study into a folder of results/figures; return the path of the index."""
     # Matplotlib takes half a second to import, for which other commands need not wait.
-    from tidemark.results.figures import stacks as then_and_now
     from tidemark.results.figures.context import FigureContext
-    from tidemark.results.figures.draw import FigureTask, draw
+    from tidemark.results.figures.draw import THEN_AND_NOW, FigureTask, draw
 
     made = parts(RunSet.load(results))
     contexts = {part.study.name: FigureContext.of(part.measures) for part in made}
     commissions = [
         FigureTask(part.study.name, figure_spec)
         for part in made
-        for figure_specs in (part.results.figure_specs, then_and_now.figure_specs)
-        for figure_spec in figure_specs()
+        for figure_spec in (*part.results.figure_specs(), THEN_AND_NOW)
     ]
     draw(contexts, commissions, results / "figures")
     return results / "figures" / "index.json"
@@ -140,8 +138,8 @@ def build_claims(results: Path) -> Path:
 
 def build_paper(results: Path, sources: Path | None = None) -> Path:
     """Write results/paper/values.json, typeset the paper of `sources`, and return the path of results/paper.pdf."""
-    from tidemark.results.paper.paper_section import Chapter
     from tidemark.results.paper.values import PAPER, write_paper
+    from tidemark.results.publication import Chapter
 
     run_set = RunSet.load(results)
     made = parts(run_set)
@@ -170,7 +168,7 @@ def subjects(made: Sequence[Part]) -> list[Subject]:
 
 def build_gallery(places: Sequence[Path], target: Path) -> Path:
     """Write the gallery of archives and results folders to `target`, and return its path."""
-    from tidemark.results.report.gallery import write_gallery
+    from tidemark.results.report.page import write_gallery
 
     return write_gallery(places, lambda run_set: subjects(parts(run_set)), target)
 

@@ -10,19 +10,19 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tidemark import __version__
+from tidemark import __version__, code
 from tidemark.config import Config
 from tidemark.errors import ConfigError, DatasetError
 from tidemark.machine import inventory
-from tidemark.measure.identity import client_digest, harness_digest
 from tidemark.paths import Workspace, write_if_changed
 from tidemark.runs.circumstances import Harness
-from tidemark.runs.coding.serde import pairs
 from tidemark.runs.outcome import outcome_path
 from tidemark.runs.plan import PlanFile, PlannedMachine, PlannedSeries, Round
+from tidemark.runs.serde import pairs
 from tidemark.runs.spec import FORMAT, SeriesSpec
 from tidemark.services.base import Service
 from tidemark.services.servers import locks_of, started_here, tools_of
@@ -35,6 +35,12 @@ FOOTER_BYTES = 65536
 # Round after which `tidemark all` wants results, for the Snakefile; a plain `snakemake` makes them from all runs.
 ROUND = "TIDEMARK_ROUND"
 SERIES_SECONDS, RUN_SECONDS = 8.0, 5.0  # overhead of a series and of a run, in addition to windows
+# Packages and files whose code determines what is measured, and how. Planning and analysis are not included, nor are
+# the shapes of run files, whose meaning has a version, and the declarations of settings, whose values a run records.
+MEASURING = ("machine", "measure", "services", "stream", "studies", "systems", "process_lifetime.py")
+FRAME = "tidemark.measure.series"
+NOT_ITS_OWN = "studies/study.py"  # what every study has, and no study measures with
+DECLARATIONS = "config.py"  # in the folder of a study
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,3 +311,23 @@ def likely_seconds(series: Iterable[SeriesSpec]) -> float:
     """Return the expected seconds of all of `series`, one after another; one that cannot run takes none."""
     windows = ((each, studies()[each.study].workload.likely_seconds(each)) for each in series)
     return sum(SERIES_SECONDS + each.runs * (seconds + RUN_SECONDS) for each, seconds in windows if seconds)
+
+
+@cache
+def harness_digest(workload: str) -> str:
+    """Return the SHA-256 (hex) of the measuring code for the workload in module `workload`: frame and workload.
+
+    Systems are excluded, so that a new one does not outdate existing runs: each system has its own digest.
+    """
+    return code.digest(_measuring(code.led_to(FRAME) | code.led_to(workload)))
+
+
+@cache
+def client_digest(system: str) -> str:
+    """Return the SHA-256 (hex) of the code of the system in module `system`, and of the servers that it names."""
+    return code.digest(_measuring(code.led_to(system)))
+
+
+def _measuring(paths: frozenset[Path]) -> list[Path]:
+    measuring = [path for path in code.files(*MEASURING) if path in paths and path != code.PACKAGE / NOT_ITS_OWN]
+    return [path for path in measuring if path.name != DECLARATIONS]

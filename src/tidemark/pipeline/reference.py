@@ -10,10 +10,11 @@ from pathlib import Path
 
 from tidemark.config import load
 from tidemark.errors import ConfigError, Incomparable
+from tidemark.integrity import sha256_of
 from tidemark.pipeline.build import Part, all_findings, books, parts, tables
 from tidemark.pipeline.plan import likely_seconds, make_plan
 from tidemark.results.archive.compare import Side, compare
-from tidemark.results.archive.pack import digest, write_archive
+from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.judge import judge_all, unjudged
@@ -52,7 +53,7 @@ def build_reference(archive: Path, target: Path) -> list[Path]:
     written: list[Path] = []
     with opened(archive) as run_set:
         made = {part.study.name: part for part in parts(run_set)}
-        for reference in _references(run_set, digest(archive)):
+        for reference in _references(run_set, sha256_of(archive)):
             study = reference.about.study
             figure, drawing = _first_figure(made[study])
             whole = replace(reference, figure=figure)

@@ -15,7 +15,7 @@ from tidemark.errors import ConfigError, SystemFailure
 from tidemark.machine.inventory import inventory
 from tidemark.paths import Workspace, private_directory
 from tidemark.results.reference.findings import Attempt, Evidence, Finding, Script, digest_of
-from tidemark.runs.provenance import machine_words
+from tidemark.runs.views import machine_words
 from tidemark.services.iceberg.rest import MAIN_CLASS, compile_launcher
 from tidemark.services.programs.process import Child, give, server_environment, unprivileged_account
 from tidemark.services.programs.provision import provision

@@ -1,35 +1,38 @@
-"""Common parts of `tidemark all` and a plain `snakemake`: the plan, the workspace lock, and the verdict."""
+"""Common parts of `tidemark all` and a plain `snakemake`: the plan, the workspace lock, targets, and the verdict."""
 
 from __future__ import annotations
 
+import difflib
 import fcntl
-import hashlib
 import json
 import os
 import shlex
 import shutil
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tidemark.config import Config, from_snakemake, load
 from tidemark.errors import ConfigError, Locked, TidemarkError
+from tidemark.integrity import sha256_of
 from tidemark.machine import reboot
 from tidemark.machine.processes import have_files
 from tidemark.paths import REPOSITORY, Workspace, private_directory, try_to_write
-from tidemark.pipeline.failure import LOCKED, PIPELINE, TARGETS, Failure, forget, noted
+from tidemark.pipeline.failure import LOCKED, PIPELINE, TARGETS, Failure, forget, note, noted
 from tidemark.pipeline.plan import ROUND, Plan, asked_for, due, make_plan, to_make
 from tidemark.process_lifetime import run_guarded, say
 from tidemark.results.report.answer_file import read_answer
 from tidemark.runs.outcome import Outcome, outcome_path
 from tidemark.runs.plan import Round
+from tidemark.schema import sections
 
 # The overrides of `tidemark all`, for the Snakefile: Snakemake reads numbers below the top level as text, and
 # merges the value given for `systems` with the file's instead of replacing it.
 OVERRIDES = "TIDEMARK_OVERRIDES"
+SERIES = "series_"  # in the names of rules of series
 LOGGER = "tidemark"  # Snakemake's name of the plug-in in src/snakemake_logger_plugin_tidemark
 USAGE = 2  # exit code of Snakemake for invalid options
 REFUSED = ("it ended without a reason", "it does not understand one of the options, as reported above")
@@ -98,8 +101,7 @@ def results_folder(config: Config) -> str:
     if config.archive is None:
         return "results"
     try:
-        with config.archive.open("rb") as file:
-            return f"results/archive-{hashlib.file_digest(file, 'sha256').hexdigest()[:12]}/results"
+        return f"results/archive-{sha256_of(config.archive)[:12]}/results"
     except OSError as error:
         raise ConfigError(
             f"{config.origin.place(('archive',))}: found '{config.archive}', which cannot be read ({error.strerror}); "
@@ -196,8 +198,8 @@ def run_all(workspace: Workspace, config_file: Path, overrides: list[str], argum
     """Run the complete pipeline and print the verdict; return the exit code, that of the first failed series if any."""
     plan = make_plan(load(config_file, overrides), workspace.root)
     folder = results_folder(plan.config)
-    for note in plan.notes:
-        print(f"tidemark: {note}", file=sys.stderr)
+    for line in plan.notes:
+        print(f"tidemark: {line}", file=sys.stderr)
     with locked(workspace):
         shutil.rmtree(workspace.snakemake, ignore_errors=True)
         # Steps run in parallel only if nothing is measured on the machine.
@@ -316,3 +318,38 @@ def _complain(*failures: Failure, then: str = MEND) -> None:
             print(f"    {line}", file=sys.stderr)
         what = f" {then}" if each is failures[-1] else ""
         print(f"tidemark: {each}{what}", file=sys.stderr, flush=True)
+
+
+def refuse_unknown(rules: Sequence[Any], config: Config) -> None:
+    """End Snakemake with exit code 2 if its command line has a target that none of its `rules` makes.
+
+    By itself it would end with a traceback. `tidemark all` prints the recorded reason; otherwise it is printed here.
+    """
+    names = [rule.name for rule in rules]
+    for target in _targets():
+        if target not in names and not any(rule.is_producer(os.path.relpath(target)) for rule in rules):
+            reason = f"no target '{target}'; {meant(target, [each for each in names if SERIES not in each], config)}"
+            note(Workspace(Path.cwd()), Failure(TARGETS, reason, None, ConfigError.exit_code))
+            if OVERRIDES not in os.environ:
+                print(f"tidemark: {reason}", file=sys.stderr)
+            sys.exit(ConfigError.exit_code)
+
+
+def _targets() -> list[str]:
+    """Return the targets on Snakemake's command line, which Snakemake itself knows only once the rules are read."""
+    if Path(sys.argv[0]).name != "snakemake":
+        return []
+    from snakemake.cli import get_argument_parser
+
+    return list(get_argument_parser().parse_known_args(sys.argv[1:])[0].targets)
+
+
+def meant(word: str, rules: Collection[str], config: Config) -> str:
+    """Return a suggestion with the setting or rule most similar to `word`; all rules if none is similar."""
+    protocols = {name for section in config.sections.values() for name in section["protocols"]}
+    known = {name: name for name in rules}
+    known |= {path.stem: f"--config stacks={path.stem}" for path in (REPOSITORY / "envs").glob("*.lock")}
+    known |= {name: f"--config studies={name}" for name in sections()}
+    known |= {name: f"--config protocol={name}" for name in protocols}
+    nearest = difflib.get_close_matches(word, known, 1, 0.6)
+    return f"did you mean {known[nearest[0]]}?" if nearest else f"allowed: {', '.join(rules)}, or a file that one makes"

@@ -12,7 +12,7 @@ from tidemark.planner.cost_model import FAR, MANY, PLAIN, Age, Cell, Cost, by_sy
 from tidemark.planner.prediction import KINDS, Errors, Judged, Load, checked, setting_of
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 
-BOUND = 0.3  # default for the largest error with which a load is predicted
+BOUND = 0.3  # the largest error with which a load is predicted
 BEYOND = 2  # times the largest measured setting: a load beyond the measured range
 OF_KIND = {
     PLAIN: "one writer, local files",
@@ -57,13 +57,13 @@ class PredictionAccuracy:
         return f"{OF_KIND[self.kind]}; {'beyond' if self.is_beyond else 'inside of'} what was measured"
 
 
-def standings(points: Sequence[Cost | Age], bound: float = BOUND) -> list[PredictionAccuracy]:
+def standings(points: Sequence[Cost | Age]) -> list[PredictionAccuracy]:
     """Return standings sorted by system, stack and kind, for the kinds that each system was measured in."""
     ordered = sorted(by_system(points), key=lambda pair: (pair[0][0].system, pair[0][0].stack))
-    return [standing for costs, ages in ordered for standing in _of_system(costs, ages, bound)]
+    return [standing for costs, ages in ordered for standing in _of_system(costs, ages)]
 
 
-def conclusion(found: Sequence[PredictionAccuracy], bound: float = BOUND) -> str:
+def conclusion(found: Sequence[PredictionAccuracy]) -> str:
     """Return sentences that state for which systems loads are predicted, and for which not."""
     if not found:
         return "No run here measures the cost of a commit: no other load is predicted."
@@ -74,7 +74,7 @@ def conclusion(found: Sequence[PredictionAccuracy], bound: float = BOUND) -> str
     if good:
         said += f"On cells held out from the fit its error is, in the median and at worst: {'; '.join(good)}. "
     if bad:
-        said += f"Not predicted, the bound being {100 * bound:.0f} %: {'; '.join(bad)}. "
+        said += f"Not predicted, the bound being {100 * BOUND:.0f} %: {'; '.join(bad)}. "
     beyond = sorted({each.title for each in found if each.is_beyond and not each.reason})
     said += (
         f"Beyond what was measured it is trusted for {listed(beyond)}."
@@ -102,7 +102,7 @@ def _percent(standing: PredictionAccuracy) -> str:
     return "" if errors is None else f"{100 * errors.median:.0f} % and {100 * errors.worst:.0f} %"
 
 
-def _of_system(costs: Sequence[Cost], ages: Sequence[Age], bound: float) -> Iterator[PredictionAccuracy]:
+def _of_system(costs: Sequence[Cost], ages: Sequence[Age]) -> Iterator[PredictionAccuracy]:
     first = costs[0]
     who = (first.system, first.title, first.stack)
     for kind in KINDS:
@@ -121,7 +121,7 @@ def _of_system(costs: Sequence[Cost], ages: Sequence[Age], bound: float) -> Iter
             except NotAvailable as absent:
                 yield PredictionAccuracy(*who, kind, bool(is_beyond), None, str(absent))
             else:
-                yield PredictionAccuracy(*who, kind, bool(is_beyond), errors, errors.above(bound) or "")
+                yield PredictionAccuracy(*who, kind, bool(is_beyond), errors, errors.above(BOUND) or "")
 
 
 def _asking(kind: str) -> Load:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tidemark.runs.coding.serde import Pairs
+from tidemark.runs.serde import Pairs
 
 SOUND = 0.1  # maximum share of bytes from other sources: with more, the disk's bytes are not the system's
 

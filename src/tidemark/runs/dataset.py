@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidemark.errors import AnalysisError, DatasetError
-from tidemark.runs.coding.json_reader import Fields
-from tidemark.runs.coding.serde import read, written
+from tidemark.runs.serde import Fields, read, written
 
 SCHEMA_VERSION = 1
 

@@ -1,25 +1,45 @@
-"""Types of run.json: everything that is recorded of a run, except its samples."""
+"""Types of run.json: everything that is recorded of a run, except its samples; and writing of a run's directory.
+
+Run files of older schema versions are upgraded to the current one before they are decoded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 
 from tidemark.errors import AnalysisError
+from tidemark.paths import sync_directory, write_atomically
 from tidemark.runs.circumstances import Disk, Harness, Interference, Machine, WarmUp
-from tidemark.runs.coding.json_reader import Fields
-from tidemark.runs.coding.migrations import brought_up
-from tidemark.runs.coding.serde import Pairs, read
 from tidemark.runs.dataset import Provenance
 from tidemark.runs.proofs import ColdProof, Oracle
+from tidemark.runs.serde import Fields, Pairs, read, to_json
 
 SCHEMA_VERSION = 2
 READ_VERSIONS = (1, SCHEMA_VERSION)
 DEFAULT_DURABILITY, FULL_DURABILITY = "default", "full"
 ALMOST = 0.9  # share of a window's intended length that counts as full: clocks and a last operation may shorten it
 FIRST_STUDY = FIRST_WORKLOAD = "streams"  # study and workload of files that name none
+OLD_DISK = (
+    "run files of version 1 charge the system with the stream's log, which reached the disk in the same window; "
+    "measure again"
+)
+# Keys introduced by version 2, which files of version 1 lack.
+NEW_IN_2 = ("tidemark", "opening", "interference")
+NEW_OF_THE_DISK = (
+    "rest_bytes",
+    "left_bytes",
+    "settle_seconds",
+    "window_bytes",
+    "sync_bytes",
+    "sync_seconds",
+    "stream_bytes",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,3 +265,79 @@ class Manifest:
                 "Analyse it with the version of Tidemark that measured it."
             )
         return read(cls, Fields(str(path), brought_up(f.values)))
+
+
+class Samples(Protocol):
+    """Samples of a window, one row each: its operations, or the machine's seconds."""
+
+    def write_parquet(self, path: Path) -> None:
+        """Write the samples to `path`, a new file."""
+
+
+NOTHING: Mapping[str, Samples] = MappingProxyType({})
+
+
+def write_run(
+    directory: Path, operations: Samples, seconds: Samples, manifest: Manifest, more: Mapping[str, Samples] = NOTHING
+) -> None:
+    """Create `directory` with all of its files atomically, by renaming a temporary one.
+
+    `more` maps names to the workload's own samples. `operations` has at least the columns of
+    `samples.OPERATION_COLUMNS`, and `seconds` those of
+    `samples.MACHINE_COLUMNS`.
+    """
+    beside = directory.with_name(f".{directory.name}.writing")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    for name, samples in {"operations": operations, "machine": seconds, **more}.items():
+        path = beside / f"{name}.parquet"
+        samples.write_parquet(path)
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    write_atomically(beside / "run.json", to_json(manifest))
+    sync_directory(beside)
+    beside.rename(directory)
+    sync_directory(directory.parent)
+
+
+def brought_up(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of run.json with renamed keys updated, and version 1 converted to version 2.
+
+    Misplaced values are left unchanged: decoding reports them.
+    """
+    made = dict(values)
+    if isinstance(made.get("series"), dict):
+        made["series"] = _renamed(made["series"])
+    if made.get("schema_version") != 1:
+        return made
+    if isinstance(disk := made.get("disk"), dict):
+        # The disk counters of version 1 include the stream's log.
+        known: dict[str, Any] = {
+            "device": disk.get("device"),
+            "reason": disk.get("reason") or OLD_DISK,
+            "written_by": {},
+        }
+        made["disk"] = dict.fromkeys(NEW_OF_THE_DISK) | known
+    return dict.fromkeys(NEW_IN_2) | made
+
+
+def plan_brought_up(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of plan.json with renamed keys updated, and global settings copied into each series."""
+    made = dict(values)
+    config = made.get("config")
+    if not isinstance(config, dict) or not isinstance(made.get("series"), list):
+        return made
+    made["config"] = _renamed(config)
+    made["series"] = [_series(each, config) if isinstance(each, dict) else each for each in made["series"]]
+    return made
+
+
+def _series(values: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
+    ahead = config.get("read_ahead", 1) if values.get("mode") == "single" else 1
+    lacking = {"repeats": values.get("id"), "title": values.get("system"), "base": values.get("system")}
+    return lacking | {"read_ahead": ahead} | _renamed(values)
+
+
+def _renamed(values: dict[str, Any]) -> dict[str, Any]:
+    """Return `values` with the key of a sweep, which was called study."""
+    return {"sweep" if name == "study" and "sweep" not in values else name: value for name, value in values.items()}

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from tidemark.errors import AnalysisError, RebootNeeded, TidemarkError
 from tidemark.paths import Workspace, write_atomically
-from tidemark.runs.coding.json_reader import Fields
-from tidemark.runs.coding.serde import read, to_json, written
+from tidemark.runs.serde import Fields, read, to_json, written
 from tidemark.runs.spec import SeriesSpec
 
 STATUSES = ("complete", "failed", "not-run")

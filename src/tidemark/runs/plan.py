@@ -9,11 +9,9 @@ from typing import Any
 
 from tidemark.errors import AnalysisError
 from tidemark.runs.circumstances import Harness
-from tidemark.runs.coding.json_reader import Fields
-from tidemark.runs.coding.migrations import plan_brought_up
-from tidemark.runs.coding.serde import Pairs, read, written
-from tidemark.runs.manifest import FIRST_STUDY, FIRST_WORKLOAD
-from tidemark.runs.names import MAIN
+from tidemark.runs.manifest import FIRST_STUDY, FIRST_WORKLOAD, plan_brought_up
+from tidemark.runs.serde import Fields, Pairs, read, written
+from tidemark.runs.spec import MAIN
 
 PLAN_VERSION = 1
 

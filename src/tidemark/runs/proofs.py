@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tidemark.runs.coding.serde import Pairs
+from tidemark.runs.serde import Pairs
 
 
 class Verdict(StrEnum):

@@ -8,14 +8,13 @@ from typing import Any
 
 from tidemark.errors import AnalysisError
 from tidemark.runs.circumstances import Harness, Machine
-from tidemark.runs.coding.json_reader import Fields
-from tidemark.runs.coding.serde import Pairs
 from tidemark.runs.dataset import Provenance
 from tidemark.runs.manifest import DEFAULT_DURABILITY, FIRST_STUDY, FIRST_WORKLOAD
-from tidemark.runs.names import BATCH, MAIN, SINGLE
 from tidemark.runs.outcome import Attempt, Disturbed, Outcome
 from tidemark.runs.plan import PlanFile, PlannedSeries, Round
 from tidemark.runs.run import Run, read_run
+from tidemark.runs.serde import Fields, Pairs
+from tidemark.runs.spec import BATCH, MAIN, SINGLE
 
 # Order of the thesis, then systems that it meant to show; all others follow by name.
 ORDER = (

@@ -1,4 +1,7 @@
-"""Complete, self-contained specification of one series: read by `tidemark measure` and recorded in its runs."""
+"""Complete, self-contained specification of one series: read by `tidemark measure` and recorded in its runs.
+
+The names that run files use are here too: the modes of writing a stream, and the stages of a time budget.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,12 @@ from typing import Any, ClassVar, Protocol, Self, get_type_hints
 
 from tidemark.config import DisturbanceConfig, ServicesConfig
 from tidemark.errors import ConfigError
-from tidemark.runs.names import MAIN
+
+SINGLE, BATCH = "single", "batch"  # one event per write, and many
+MODES = (SINGLE, BATCH)
+# Stages of a window's wall-clock time, in the order in which an event passes them; `rest`: time in none of them.
+STAGES = ("poll", "decode", "assemble", "write", "bookkeeping", "wait_for_producer", "rest")
+MAIN = "main"  # in place of a sweep's name: the configuration itself, of which sweeps vary one setting
 
 FORMAT = 3  # version of what is measured and recorded, in all studies
 # Fields that do not affect a series' results: its names, its order, what it keeps, and digests of the code. If the

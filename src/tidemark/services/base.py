@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import ClassVar, Self
 
 from tidemark.config import ServicesConfig
@@ -119,9 +119,9 @@ class Service(ABC):
         return self.directory / "data"
 
     @property
-    @abstractmethod
     def is_external(self) -> bool:
         """True if the server is external: it is never started or stopped, and its files are not visible."""
+        return False
 
     @property
     def is_elsewhere(self) -> bool:
@@ -346,9 +346,7 @@ class Service(ABC):
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _clear(self) -> None:

@@ -20,14 +20,16 @@ from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.base import ServiceContext
 from tidemark.services.own import JavaServer
-from tidemark.services.programs.classes import Trainee, class_data, mapping
 from tidemark.services.programs.java import (
     COMMON_OPTIONS,
     JAVA,
     LOGGING,
     LOGGING_FILE,
     SHORT_LIVED_OPTIONS,
+    Trainee,
+    class_data,
     class_path,
+    mapping,
 )
 from tidemark.services.programs.process import (
     Child,

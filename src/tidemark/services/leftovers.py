@@ -8,12 +8,12 @@ from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
 from tidemark.services import outside
 from tidemark.services.base import Service
-from tidemark.services.flink.server import Flink
+from tidemark.services.engines.connect import KafkaConnect
+from tidemark.services.engines.flink import Flink
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
 from tidemark.services.kafka import Kafka, KafkaSettings
 from tidemark.services.outside import Made
-from tidemark.services.pipelines.connect import KafkaConnect
-from tidemark.services.polaris.server import Polaris, PolarisSettings, read_secret
+from tidemark.services.polaris import Polaris, PolarisSettings, read_secret
 from tidemark.services.postgres import Postgres, PostgresSettings
 
 Address = Mapping[str, str]

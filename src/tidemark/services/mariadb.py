@@ -13,9 +13,8 @@ from tidemark.services.base import files_below
 from tidemark.services.own import OwnServer
 from tidemark.services.programs.process import (
     Child,
-    free_ports,
     give,
-    is_free,
+    same_or_free,
     server_environment,
     wait_for_line,
     write_private,
@@ -128,8 +127,7 @@ class MariaDB(OwnServer):
         self._run("mariadb-install-db", "mariadb-install-db.log", command, 120, **told)
 
     def _launch(self) -> Child:
-        # Reuse the previous port if it is free: servers that use this database know that address and reconnect.
-        self._port = self._port if is_free(self._port) else free_ports(1)[0]
+        self._port = same_or_free(self._port)
         command: list[str | Path] = [self._home / "bin" / "mariadbd", "--no-defaults", f"--basedir={self._home}"]
         command += [f"--datadir={self.data_directory}", f"--tmpdir={self.directory / 'tmp'}"]
         # No socket file: its path is limited to 107 bytes, and no client uses it. Name lookups are off.

@@ -1,4 +1,7 @@
-"""Common bases of servers: of those that always run on this machine, on a JVM, or are Tidemark's own programs."""
+"""Common bases of servers: of those that always run on this machine, on a JVM, or are Tidemark's own programs.
+
+The smallest of these programs, which answers at once, is here too.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import ClassVar, Self
 
 from tidemark.paths import private_directory
 from tidemark.services.base import Service, ServiceContext
+from tidemark.services.http import fetch
 from tidemark.services.programs.java import runtime_files
 from tidemark.services.programs.process import Child, give, server_environment, wait_for_line
 from tidemark.services.programs.provision import provision
@@ -20,10 +24,6 @@ class OwnServer(Service):
     @classmethod
     def from_config(cls, around: ServiceContext) -> Self:
         return cls(around.workspace, around.directory)
-
-    @property
-    def is_external(self) -> bool:
-        return False
 
     def _reach(self) -> None:
         self.check()
@@ -48,7 +48,7 @@ class JavaServer(Service):
 class OwnProgram(OwnServer):
     """A Python program in one file that prints the loopback port, chosen by the kernel, on which it listens."""
 
-    program: ClassVar[Path]
+    program: ClassVar[str]  # its module in `services.programs`
     port_line: ClassVar[str]  # text before the port number
 
     def version(self) -> str:
@@ -60,18 +60,38 @@ class OwnProgram(OwnServer):
     def _prepare(self) -> None:
         self.data_directory.mkdir(mode=0o700)
 
+    @property
+    def _file(self) -> Path:
+        return Path(__file__).parent / "programs" / f"{self.program.rpartition('.')[2]}.py"
+
     def _program_files(self) -> tuple[Path, ...]:
-        return (self.program,)
+        return (self._file,)
 
     def _arguments(self) -> tuple[str, ...]:
         """Return the program's arguments."""
         return ()
 
     def _launch(self) -> Child:
-        command: list[str | Path] = [sys.executable, "-I", "-S", self.program, *self._arguments()]
+        command: list[str | Path] = [sys.executable, "-I", "-S", self._file, *self._arguments()]
         return Child.start(self.title, command, self.log_path, env=server_environment(), cwd=self.directory)
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, self.port_line, 60, log_start)
         self._port = self._port_in_log(self.port_line, log_start)
         self._reach()
+
+
+class NullCatalog(OwnProgram):
+    """A server that answers each request at once and stores nothing: measures the load generator's own cost."""
+
+    name: ClassVar[str] = "null-catalog"
+    title: ClassVar[str] = "Server that answers at once"
+    program: ClassVar[str] = "tidemark.services.programs.answer"
+    port_line: ClassVar[str] = "answers on port: "
+
+    @property
+    def uri(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    def _reach(self) -> None:
+        fetch(f"{self.uri}/v1/config", 10)

@@ -18,15 +18,14 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from tidemark.addresses import LIBPQ_SECRETS
+from tidemark.config import LIBPQ_SECRETS
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.base import Service, ServiceContext, files_below
 from tidemark.services.programs.process import (
     Child,
-    free_ports,
     give,
-    is_free,
+    same_or_free,
     unprivileged_account,
     wait_for_line,
     write_private,
@@ -256,8 +255,7 @@ class Postgres(Service):
             password_file.unlink(missing_ok=True)
 
     def _launch(self) -> Child:
-        # Reuse the previous port if it is free: servers that use this database know that address and reconnect.
-        self._port = self._port if is_free(self._port) else free_ports(1)[0]
+        self._port = same_or_free(self._port)
         command: list[str | Path] = [self._binaries / "postgres", "-D", self.data_directory]
         # No socket file: its path is limited to 107 bytes, and no client uses it.
         settings = ["listen_addresses=127.0.0.1", f"port={self._port}", "unix_socket_directories="]

@@ -19,7 +19,7 @@ from signal import Signals
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.delay.proxy import Reachable
+from tidemark.services.delay_proxy import Reachable
 from tidemark.services.http import fetch
 from tidemark.services.own import OwnServer
 from tidemark.services.programs.process import (

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from tidemark import integrity
 from tidemark.errors import ProvisionError
+from tidemark.integrity import sha256_of
 from tidemark.paths import Workspace
-from tidemark.services.programs.provision import LOCKS, read_jar_lock, sha256_of
+from tidemark.services.programs.provision import LOCKS, read_jar_lock
 from tidemark.software.environments import STAMP
 
 MADE = (

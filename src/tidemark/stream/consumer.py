@@ -1,17 +1,25 @@
-"""Consumer of all events of one topic from its beginning, by assignment: no consumer group, no offset commits."""
+"""Consumer of all events of one topic from its beginning, by assignment: no consumer group, no offset commits.
+
+The timed loop takes the messages from `Source`, as fast as the client returns them.
+"""
 
 from __future__ import annotations
 
 import time
-from types import TracebackType
+from collections.abc import Callable
 from typing import Any
 
 import confluent_kafka
 
 from tidemark.errors import StreamError
+from tidemark.stream.counters import Counters
 from tidemark.stream.events import Encoding, EventCodec
 
 FIRST_EVENT_SECONDS = 60.0
+STALL_SECONDS = 30.0  # without any event although the producer has some: the broker has failed
+POLL_SECONDS = 0.005  # timeout of one poll once the client's own queue is empty
+
+clock = time.perf_counter_ns
 
 
 class EventConsumer:
@@ -59,9 +67,7 @@ class EventConsumer:
     def __enter__(self) -> EventConsumer:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -70,3 +76,72 @@ def check(message: Any) -> None:
     error = message.error()
     if error is not None:
         raise StreamError(f"the broker answered with an error instead of an event: {error}")
+
+
+class Source:
+    """Messages for the timed loop, and the time spent waiting for a producer that had none.
+
+    `is_complete`: nothing is produced while the window is open. A topic with fewer than `least` events left then ends
+    the stretch (`exhausted`), and messages already read are kept for the next one; otherwise wait for the producer.
+    """
+
+    def __init__(
+        self, client: Any, counters: Counters, is_producer_alive: Callable[[], bool], is_complete: bool = False
+    ) -> None:
+        self._client = client
+        self._counters = counters
+        self._is_producer_alive = is_producer_alive
+        self._is_complete = is_complete
+        self._in_hand: list[Any] = []  # messages of a batch cut short by the topic's end or the deadline
+        self.taken = 0  # events handed out
+        self.starved_ns = 0
+        self.exhausted = False
+        self.deadline = 0  # on `clock`, in ns; the loops read it at each operation
+
+    def cancel(self) -> None:
+        """End the window after the current operation because a required process died. Callable from any thread."""
+        self.deadline = 0
+
+    def take(self, least: int, most: int) -> list[bytes]:
+        """Return the values of at least `least` messages, and of up to `most` if they are available.
+
+        Return [] after the deadline, or if a complete topic has fewer than `least` messages left.
+        """
+        messages: list[Any]
+        if self._in_hand:
+            messages, self._in_hand = self._in_hand, []
+        else:
+            messages = self._client.consume(most, 0)
+        while len(messages) < least:
+            if self._is_complete and self._counters.produced - self.taken < least:
+                self.exhausted, self._in_hand = True, messages
+                return []
+            message = self._wait_for_one(self.taken + len(messages))
+            if message is None:
+                self._in_hand = messages
+                return []
+            messages.append(message)
+            messages += self._client.consume(most - len(messages), 0)
+        for message in messages:
+            if message.error() is not None:
+                check(message)
+        self.taken += len(messages)
+        return [message.value() for message in messages]
+
+    def _wait_for_one(self, held: int) -> Any:
+        """Return the next message, or None after the deadline. `held` events were read before it."""
+        began = last = clock()
+        while last < self.deadline:
+            starved = self._counters.produced <= held
+            message = self._client.poll(POLL_SECONDS)
+            now = clock()
+            if starved:
+                self.starved_ns += now - last
+                if not self._is_producer_alive():
+                    raise StreamError("the producer died while the window was open")
+            last = now
+            if message is not None:
+                return message
+            if now - began > STALL_SECONDS * 1e9:
+                raise StreamError(f"no event for {STALL_SECONDS:.0f} s; the broker stopped answering")
+        return None

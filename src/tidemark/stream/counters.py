@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 from pathlib import Path
-from types import TracebackType
 
 _PRODUCED, _CONSUMED, _STOP = 0, 1, 2
 
@@ -53,7 +52,5 @@ class Counters:
     def __enter__(self) -> Counters:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import confluent_kafka
@@ -25,13 +24,57 @@ import pyarrow.parquet as pq
 from tidemark.errors import StreamError
 from tidemark.process_lifetime import die_with_parent
 from tidemark.runs.manifest import Produced
-from tidemark.stream.connection import Connection
 from tidemark.stream.counters import Counters
 from tidemark.stream.events import Encoding, EventCodec, with_ids
 
 CHUNK = 2048  # events encoded at once: the matrix of their bytes fits in the CPU cache
 LOOK_SECONDS = 0.02  # between checks of the consumer's position
 AHEAD_SECONDS = 0.33  # lead over the consumer, at its current rate, while a window is open
+ANSWER_SECONDS = 30.0  # for the broker to answer a new client
+LAST_SECONDS = 5.0  # for in-flight events when a topic ends
+# A broker that has just started has no producer ids yet. It refuses the first request, obtains a block of ids within
+# milliseconds, and librdkafka retries only after half a second.
+NUMBERS_SECONDS = 0.05
+
+
+class Connection:
+    """The producer process's connection to a broker: one client for all topics, until one of them fails."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self.failure: str | None = None
+        settings = {
+            "bootstrap.servers": bootstrap,
+            "enable.idempotence": True,  # in order, each once: event k is at offset k + 1
+            # The messages of a batch are similar, so it compresses 17-fold: less work for the broker in the window.
+            "compression.type": "lz4",
+            "linger.ms": 20,
+            "batch.size": 4_000_000,
+            "message.max.bytes": 8_000_000,
+            # Few enough that a slow machine sends each within message.timeout.ms, which counts the wait in this queue.
+            "queue.buffering.max.messages": 100_000,
+            "queue.buffering.max.kbytes": 250_000,
+            "delivery.report.only.error": True,
+            "on_delivery": self._on_error,
+            "error_cb": self._on_broker_error,
+            "message.timeout.ms": 30_000,
+            "log_level": 3,
+        }
+        first = confluent_kafka.Producer(settings)
+        first.list_topics(timeout=ANSWER_SECONDS)
+        time.sleep(NUMBERS_SECONDS)
+        self.client = confluent_kafka.Producer(settings)
+
+    def _on_error(self, error: Any, _message: Any) -> None:
+        if error is not None:
+            self.failure = str(error)
+
+    def _on_broker_error(self, error: Any) -> None:
+        print(f"broker: {error}", file=sys.stderr, flush=True)
+
+    def is_spent(self) -> bool:
+        """Return True if earlier topics have failed or in-flight events, which would be attributed to the next one."""
+        return self.client.flush(LAST_SECONDS) > 0 or self.failure is not None
 
 
 class Producer:
@@ -104,9 +147,7 @@ class Producer:
     def __enter__(self) -> Producer:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

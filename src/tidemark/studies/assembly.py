@@ -14,8 +14,7 @@ from tidemark.analysis.text_blocks import SentenceWriter, or_why
 from tidemark.results.claims.claim_data import ClaimData
 from tidemark.results.claims.claims import ClaimSet
 from tidemark.results.claims.measures import GENERAL, Measure
-from tidemark.results.paper.paper_section import PaperSection
-from tidemark.results.publication import Publication
+from tidemark.results.publication import PaperSection, Publication
 from tidemark.results.tables.table import SYSTEM_OF_SERIES, Table, TableBuilder
 from tidemark.runs.runset import RunSet
 from tidemark.studies.study import Results, Study

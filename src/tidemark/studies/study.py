@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from tidemark.planner.cost_model import Age, Cost
     from tidemark.results.claims.claims import ClaimSet
     from tidemark.results.figures.context import FigureSpec
-    from tidemark.results.paper.paper_section import PaperSection
-    from tidemark.results.publication import Publication
+    from tidemark.results.publication import PaperSection, Publication
     from tidemark.results.report.summary_table import SummaryMetric
     from tidemark.results.tables.table import Table, TableBuilder
     from tidemark.runs.runset import RunSet

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tidemark.errors import ProvisionError
 from tidemark.systems import releases
-from tidemark.systems.read_api import ReadClient
+from tidemark.systems.tables import ReadClient
 
 if TYPE_CHECKING:
     import duckdb

@@ -25,8 +25,7 @@ from tidemark.systems.duckdb_client import (
     transaction,
     versions,
 )
-from tidemark.systems.read_api import Filter, PruningResult
-from tidemark.systems.tables import TableSystem
+from tidemark.systems.tables import Filter, PruningResult, TableSystem
 from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, IdempotencyKey, TableWriter
 
 if TYPE_CHECKING:

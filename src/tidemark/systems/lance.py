@@ -18,10 +18,9 @@ from tidemark.runs.manifest import Footprint
 from tidemark.services.base import files_below
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import TABLE, Capability, Context, Durability, Options, PerWrite, take
-from tidemark.systems.disk import count_and_bytes
 from tidemark.systems.full_durability import DurabilityOptions, FullDurability
 from tidemark.systems.releases import Client, Release
-from tidemark.systems.tables import Committed
+from tidemark.systems.tables import Committed, count_and_bytes
 from tidemark.systems.writers import (
     ClientFactory,
     CommitStatus,

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tidemark.runs.manifest import Footprint
 from tidemark.services.base import files_below
 from tidemark.systems.base import TABLE, Capability, Context, Durability, Options, PerWrite
-from tidemark.systems.disk import and_pyarrow, count_and_bytes, read_ids
 from tidemark.systems.full_durability import DurabilityOptions, FullDurability
 from tidemark.systems.releases import Client, Release
-from tidemark.systems.tables import Committed
+from tidemark.systems.tables import Committed, and_pyarrow, count_and_bytes, read_ids
 from tidemark.systems.writers import ClientFactory, CommitStatus, IdempotencyKey, TableWriter, commit_retries_option
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from tidemark.systems.read_api import Filter
+from tidemark.systems.tables import Filter
 
 if TYPE_CHECKING:
     import pyarrow as pa

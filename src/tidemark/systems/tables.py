@@ -1,22 +1,62 @@
-"""Interface of a table system: one format, one client and one catalog. Each instance has one newly created table."""
+"""Interface of a table system: one format, one client and one catalog. Each instance has one newly created table.
+
+Before it: the queries that a table's clients answer. After it: counts and sizes of files, and the ids stored in them.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import TABLE, Capability, System
-from tidemark.systems.disk import count_and_bytes
-from tidemark.systems.read_api import Filter, PruningResult, ReadClient
 from tidemark.systems.writers import ClientFactory
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow.fs import FileSystem
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Filter on rows; `where` is a condition in the common subset of SQL and PyIceberg's filters, empty for all rows.
+
+    `contains`: a text column and a substring of its values. Not every client can express such a filter.
+    """
+
+    where: str = ""
+    contains: tuple[str, str] | None = None
+
+    @property
+    def sql(self) -> str:
+        """Both conditions as one SQL condition."""
+        text = [] if self.contains is None else [f"{self.contains[0]} LIKE '%{self.contains[1]}%'"]
+        return " AND ".join([*([self.where] if self.where else []), *text]) or "true"
+
+
+@dataclass(frozen=True, slots=True)
+class PruningResult:
+    """Number of matching rows, and of data files left to read after pruning by the format's statistics."""
+
+    rows: int
+    files: int
+
+
+class ReadClient(ABC):
+    """Client that never wrote to the table (see `TableSystem.open_reader`); its first query also opens the table."""
+
+    @abstractmethod
+    def count(self) -> int:
+        """Return the row count by SQL's count(*), which the client may answer by its fastest means."""
+
+    @abstractmethod
+    def sum_ids(self) -> int:
+        """Return the sum of all ids; the query also sums `total_amount`, so that it has to read rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,3 +185,29 @@ class TableSystem(System):
     def merge(self) -> None:
         """Merge small files into larger ones and remove the small ones; requires `Capability.MERGE`. Also timed."""
         raise NotImplementedError(f"{self.name} declares no {Capability.MERGE}")
+
+
+def count_and_bytes(files: Iterable[Path]) -> tuple[int, int]:
+    """Return the number of files, and their total size in bytes."""
+    sizes = [path.stat().st_size for path in files]
+    return len(sizes), sum(sizes)
+
+
+def and_pyarrow(lists_files: str) -> str:
+    """Return the name of a reader that lists a table's files by `lists_files` and reads them with PyArrow."""
+    return f"{lists_files} and PyArrow {version('pyarrow')} (the Parquet files)"
+
+
+def read_ids(files: Iterable[PurePath], file_system: FileSystem | None = None) -> pa.ChunkedArray:
+    """Return the `id` column (int64) of Parquet files; reads no other column, as there may be 20,000 one-row files.
+
+    `file_system` holds the files; None for the local one.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    chunks: list[pa.Array] = []
+    for path in files:
+        with pq.ParquetFile(str(path), filesystem=file_system) as file:
+            chunks += file.read(columns=["id"]).column(0).chunks
+    return pa.chunked_array(chunks, pa.int64())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tidemark.config import load
-from tidemark.pipeline.targets import meant
+from tidemark.pipeline.runner import meant
 
 ROOT = Path(__file__).parents[3]
 

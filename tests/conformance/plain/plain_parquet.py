@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 
 from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import Durability
-from tidemark.systems.disk import count_and_bytes, read_ids
-from tidemark.systems.tables import TableSystem
+from tidemark.systems.tables import TableSystem, count_and_bytes, read_ids
 
 
 class PlainParquet(TableSystem):

@@ -20,9 +20,10 @@ from tests.runs.runset import DELTA, DUCKLAKE, INLINED, batched, write_run_set
 from tidemark.analysis.measures import Measures
 from tidemark.config import load
 from tidemark.errors import AnalysisError, ConfigError, DiskFull
+from tidemark.integrity import sha256_of
 from tidemark.pipeline.build import build_claims, build_tables
 from tidemark.pipeline.runner import results_folder
-from tidemark.results.archive.pack import METADATA, default_name, digest, write_archive
+from tidemark.results.archive.pack import METADATA, default_name, write_archive
 from tidemark.results.archive.unpack import unpack_archive
 from tidemark.results.figures import draw as figures
 from tidemark.results.figures.context import FigureContext
@@ -48,7 +49,7 @@ def archive(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def files(folder: Path) -> dict[str, str]:
-    return {str(path.relative_to(folder)): digest(path) for path in sorted(folder.rglob("[!.]*")) if path.is_file()}
+    return {str(path.relative_to(folder)): sha256_of(path) for path in sorted(folder.rglob("[!.]*")) if path.is_file()}
 
 
 def test_archive_is_an_ro_crate_that_lists_every_file(archive: Path, results: Path) -> None:
@@ -255,7 +256,7 @@ def test_everything_is_rebuilt_from_an_archive(archive: Path, results: Path, tmp
     for name in ("tables", "figures"):
         assert files(again / name) == files(rebuilt / name)
     for name in ("claims.json", "paper.pdf", "report.html"):
-        assert digest(again / name) == digest(rebuilt / name), name
+        assert sha256_of(again / name) == sha256_of(rebuilt / name), name
     done = pipeline(tmp_path, f"archive={archive}", "--report", "snakemake.html")
     assert done.returncode == 0, done.stderr
     report = (tmp_path / "snakemake.html").read_text()

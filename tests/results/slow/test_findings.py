@@ -35,7 +35,7 @@ from tidemark.results.reference.findings import (
     shown,
 )
 from tidemark.results.reference.front import BEGIN, END, NONE, OF
-from tidemark.runs.coding.serde import to_json
+from tidemark.runs.serde import to_json
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
 from tidemark.services.programs.tools import tool_lock
 from tidemark.software.environments import read_lock

@@ -11,8 +11,9 @@ from tests.runs.runset import DELTA, DUCKLAKE, INLINED, Model, batched, write_ru
 
 from tidemark.analysis.statistics import Estimate
 from tidemark.errors import AnalysisError
+from tidemark.integrity import sha256_of
 from tidemark.pipeline.reference import build_agreement, build_comparison, build_reference
-from tidemark.results.archive.pack import digest, write_archive
+from tidemark.results.archive.pack import write_archive
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
 from tidemark.results.reference.agreement import AGREES, DIFFERS, NOTHING, SIZE, WITHIN, Pair
 from tidemark.results.reference.content import FILE, Held, folders, read_references
@@ -53,7 +54,7 @@ def test_an_archive_gives_the_same_files_each_time(archive: Path, reference: Pat
     for path in again:
         assert path.read_bytes() == (reference / path.relative_to(tmp_path)).read_bytes(), path
     (kept,) = read_references(reference)
-    assert kept.about.archive == digest(archive) and kept.about.study == "streams" and kept.about.windows == (6.0,)
+    assert kept.about.archive == sha256_of(archive) and kept.about.study == "streams" and kept.about.windows == (6.0,)
     assert (reference / "streams" / "tables" / "matrix.json").is_file()
     assert kept.figure is not None and (reference / "streams" / kept.figure.file).read_text().startswith("<?xml")
     assert not (reference / "streams" / "tables" / "runs.json").exists()

@@ -19,7 +19,7 @@ from tidemark.config import ServicesConfig
 from tidemark.errors import MachineError
 from tidemark.paths import Workspace
 from tidemark.services.base import ServiceContext
-from tidemark.services.null_catalog import NullCatalog
+from tidemark.services.own import NullCatalog
 from tidemark.software.tools import provide_tool, tool_python
 from tidemark.studies.catalogs.record import ACKED, UNKNOWN
 from tidemark.studies.catalogs.requests import KINDS, Phase, Request

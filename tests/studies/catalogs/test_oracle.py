@@ -9,9 +9,8 @@ from typing import Any, cast
 import pytest
 
 from tidemark.analysis.metrics import NotAvailable
-from tidemark.runs.coding.json_reader import Fields
-from tidemark.runs.coding.serde import read
 from tidemark.runs.runset import RunSet
+from tidemark.runs.serde import Fields, read
 from tidemark.studies.catalogs.findings import crash_sentence
 from tidemark.studies.catalogs.metrics import Kills, crashes
 from tidemark.studies.catalogs.record import ACKED, FAILED, UNKNOWN, WRONG

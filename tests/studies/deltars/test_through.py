@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 import pyarrow as pa
 import pytest
 
-from tidemark.services.flight.newest import begun, newest
+from tidemark.services.programs.hudi_files import begun, newest
 from tidemark.systems.bulk.kafka_spark_clients import avro_schema, divided, parts_of
 
 

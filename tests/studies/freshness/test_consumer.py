@@ -13,7 +13,7 @@ from tidemark.studies.freshness import consumer
 from tidemark.studies.freshness.consumer import OwnConsumer
 from tidemark.studies.freshness.settings import Policy
 from tidemark.systems.null import NullClientFactory
-from tidemark.systems.sinks.base import Source
+from tidemark.systems.sinks import Source
 from tidemark.systems.tables import TableSystem
 from tidemark.systems.writers import ClientFactory
 

@@ -19,9 +19,8 @@ from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.machine import power
 from tidemark.pipeline.plan import make_plan
-from tidemark.runs.coding.json_reader import Fields
-from tidemark.runs.coding.serde import read
 from tidemark.runs.runset import RunSet
+from tidemark.runs.serde import Fields, read
 from tidemark.studies.ingest.load.records import ACKED, CONFLICT, NUMBERS, SENT
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.parts import CutSettings

@@ -8,9 +8,8 @@ from typing import Any, cast
 import pytest
 
 from tidemark.analysis.metrics import NotAvailable
-from tidemark.runs.coding.json_reader import Fields
-from tidemark.runs.coding.serde import read
 from tidemark.runs.runset import RunSet
+from tidemark.runs.serde import Fields, read
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
 from tidemark.studies.ingest.tables import faults as kills_module
 from tidemark.studies.ingest.tables.faults import (

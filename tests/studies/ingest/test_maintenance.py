@@ -19,10 +19,10 @@ from tidemark.analysis.metrics import NotAvailable
 from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.pipeline.plan import make_plan
-from tidemark.runs.coding.json_reader import Fields
-from tidemark.runs.coding.serde import read as decoded
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
+from tidemark.runs.serde import Fields
+from tidemark.runs.serde import read as decoded
 from tidemark.studies.ingest.load.compactor import DONE, Upkeep, rounds
 from tidemark.studies.ingest.load.records import ACKED, CONFLICT
 from tidemark.studies.ingest.load.row_counter import NOT_COUNTED, watch

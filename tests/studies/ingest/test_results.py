@@ -21,10 +21,9 @@ from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.pipeline.plan import make_plan
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, load_claims
-from tidemark.runs.coding.json_reader import Fields
-from tidemark.runs.coding.serde import read
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
+from tidemark.runs.serde import Fields, read
 from tidemark.studies.ingest import metrics, published
 from tidemark.studies.ingest.claims import IngestClaimData
 from tidemark.studies.ingest.gateway.group_commit import POLICIES, FileBundling, GroupCommit

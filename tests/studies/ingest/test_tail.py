@@ -18,10 +18,10 @@ from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.config import load
 from tidemark.errors import ConfigError, SystemFailure
 from tidemark.pipeline.plan import make_plan
-from tidemark.runs.coding.json_reader import Fields
-from tidemark.runs.coding.serde import read as decoded
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
+from tidemark.runs.serde import Fields
+from tidemark.runs.serde import read as decoded
 from tidemark.studies.ingest import metrics
 from tidemark.studies.ingest.gateway.group_commit import STAGED, GroupCommit
 from tidemark.studies.ingest.gateway.protocol import new_token

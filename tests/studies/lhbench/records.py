@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidemark.runs.coding.json_reader import Fields
-from tidemark.runs.coding.serde import read
+from tidemark.runs.serde import Fields, read
 
 EMPTY: dict[str, Any] = {"tables": {}, "answers": {}, "footprints": {}, "words": "exact", "failed": [], "data": {}}
 

@@ -29,7 +29,7 @@ from tidemark.studies.lhbench.settings import (
 )
 from tidemark.systems.base import Context
 from tidemark.systems.registry import of_kind
-from tidemark.systems.spark_sql.base import SqlEngineTable, Written
+from tidemark.systems.spark_sql import SqlEngineTable, Written
 
 TEXTS = {"3": "SELECT * FROM item, store_sales", "9": 'SELECT r_reason_sk AS "a reason" FROM reason, store_sales'}
 SIZES: dict[str, Any] = {

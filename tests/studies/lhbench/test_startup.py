@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from tidemark.services.spark.events import Job, read_jobs
+from tidemark.services.engines.spark_events import Job, read_jobs
 from tidemark.studies.lhbench.record import NOT_TOLD, Done, tell
 
 MS = 1_000_000

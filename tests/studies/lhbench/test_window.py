@@ -13,12 +13,12 @@ import pytest
 from tidemark.errors import MachineError, ServiceError, SystemFailure
 from tidemark.measure.workload import TestBed
 from tidemark.runs.manifest import Footprint
-from tidemark.services.spark.events import Job, Stage
+from tidemark.services.engines.spark_events import Job, Stage
 from tidemark.studies.lhbench.data.store import Verifier
 from tidemark.studies.lhbench.record import NOT_TOLD, LakeWindow
 from tidemark.studies.lhbench.script import BEFORE, COUNT, LOAD, QUERIED, QUERY, Closed, Held, Phase, Step
 from tidemark.studies.lhbench.window import LakeRunner
-from tidemark.systems.spark_sql.base import Ran, SqlEngineTable
+from tidemark.systems.spark_sql import Ran, SqlEngineTable
 
 HELD = (Held("t", ("k",), "SELECT 1 AS k"),)
 

@@ -7,10 +7,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from tidemark.analysis.formatting import MissingCell
-from tidemark.runs.coding.json_reader import Fields
-from tidemark.runs.coding.serde import read
 from tidemark.runs.manifest import Flush
 from tidemark.runs.run import Run
+from tidemark.runs.serde import Fields, read
 from tidemark.studies.streams.storage_tables import INLINING_COLUMNS, NO_FLUSH, NOT_READ, inlining_cells
 
 HEAD = 3  # columns that identify a inlining_cells

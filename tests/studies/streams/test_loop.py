@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from tidemark.errors import DiskFull, StreamError, SystemFailure
+from tidemark.stream.consumer import Source
 from tidemark.stream.counters import Counters
 from tidemark.stream.events import EventCodec
-from tidemark.stream.source import Source
 from tidemark.studies.streams import loop, samples
 from tidemark.studies.streams.loop import run_segment
 from tidemark.studies.streams.samples import Samples, StreamWindow

@@ -6,8 +6,7 @@ import time
 from dataclasses import dataclass, replace
 
 from tidemark.config import Config
-from tidemark.measure.done import DoneWindow
-from tidemark.measure.workload import CheckResult, ProgressCallback, WindowRunner, Workload
+from tidemark.measure.workload import CheckResult, DoneWindow, ProgressCallback, WindowRunner, Workload
 from tidemark.runs.proofs import Oracle
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.study import Study

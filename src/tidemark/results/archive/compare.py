@@ -11,10 +11,10 @@ from tidemark.analysis.metrics import Metric, MetricSet, checked_ratio
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate, generator
 from tidemark.errors import Incomparable
 from tidemark.results.tables.table import IDENTITY, Column, Table
-from tidemark.runs.names import MAIN
-from tidemark.runs.provenance import harness_words, machine_words, mixture, unfinished
 from tidemark.runs.run import source_runs
 from tidemark.runs.runset import RunSet, Series
+from tidemark.runs.spec import MAIN
+from tidemark.runs.views import harness_words, machine_words, mixture, unfinished
 
 Key = tuple[str, str, int]  # of a series in both sets: system, mode, batch size
 

@@ -17,9 +17,9 @@ from tidemark.errors import AnalysisError, ConfigError, DiskFull, is_disk_full
 from tidemark.paths import sync_directory
 from tidemark.progress import Progress
 from tidemark.results.archive.pack import METADATA, Member
-from tidemark.runs.coding.json_reader import Fields, loaded
 from tidemark.runs.plan import PlanFile
 from tidemark.runs.runset import RunSet
+from tidemark.runs.serde import Fields, loaded
 
 AT_ONCE = 1 << 20
 MOST_IN_MEMORY = 64 << 20  # largest size of a file that is read into memory: JSON, YAML, a lock

@@ -13,9 +13,9 @@ from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, Floats, generator
-from tidemark.runs.names import MAIN
 from tidemark.runs.run import COLD, Run
 from tidemark.runs.runset import Series
+from tidemark.runs.spec import MAIN
 
 
 class ClaimData:

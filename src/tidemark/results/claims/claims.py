@@ -17,7 +17,7 @@ from tidemark.analysis.statistics import Estimate
 from tidemark.errors import AnalysisError
 from tidemark.results.claims.claim_data import ClaimData
 from tidemark.results.claims.measures import Measure, MeasureCall
-from tidemark.runs.coding.json_reader import Fields
+from tidemark.runs.serde import Fields
 
 REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
 INCONCLUSIVE, NOT_TESTABLE = "inconclusive", "not testable here"

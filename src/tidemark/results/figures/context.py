@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from tidemark.analysis.measures import Measures, NotAvailable
 from tidemark.results.figures import style
-from tidemark.runs.provenance import unfinished
 from tidemark.runs.run import COLD_START, FIRST, Run, source_runs
 from tidemark.runs.runset import RunSet, Series
-from tidemark.runs.views import dataset_label
+from tidemark.runs.views import dataset_label, unfinished
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Output of all figures to results/figures, in three formats each, with index.json listing their sources."""
+"""Output of all figures to results/figures, in three formats each, with index.json listing their sources.
+
+Also the figure "Then and now", which every study has.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,25 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from tidemark.analysis.measures import NotAvailable
+from tidemark.analysis.formatting import MissingCell, against, attempt, listed
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.parallel import spread
+from tidemark.analysis.statistics import Estimate
+from tidemark.analysis.text_blocks import conclusion, sentence
 from tidemark.errors import AnalysisError
 from tidemark.paths import remove_others, write_atomically
 from tidemark.progress import Progress
-from tidemark.results.figures import style
+from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
-from tidemark.runs.views import dataset_label
+from tidemark.runs.run import Run
+from tidemark.runs.views import counterparts, dataset_label, in_order, modes
 
 type Entry = dict[str, object]
+
+TITLE = "Then and now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +108,44 @@ def _draw(figure_task: FigureTask) -> tuple[list[str], Entry]:
         "sources": list(drawn.sources) if drawn else [],
     }
     return names, entry
+
+
+def then_and_now(context: FigureContext) -> DrawnFigure:
+    """Draw the ratio of each system's leading quantity under a newer stack to that under the first; 1: no change."""
+    run_set, leading = context.run_set, context.measures.quantities.leading
+    if len(run_set.stacks) == 1:
+        raise NotAvailable(f"one software stack was measured, '{run_set.stack}'")
+    rows: dict[str, list[plots.Point]] = {}
+    runs: list[Run] = []
+    several = len(run_set.stacks) > 2
+    filled, *hollow = modes(run_set)
+    for then, now in counterparts(run_set):
+        found = attempt("", partial(context.measures.ratio, leading, now, then))
+        point = f"{then.mode_title}: {found.reason}" if isinstance(found, MissingCell) else found
+        label = f"{then.title}, {now.stack}" if several else then.title
+        rows.setdefault(label, []).append((point, then, then.mode == filled))
+        runs += [*then.hot_runs, *now.hot_runs]
+    first, *others = in_order(run_set)
+    made = plots.dots(
+        context, list(rows.items()), f"{leading.noun}, {' or '.join(others)} / {first}", line=1.0, from_zero=False
+    )
+    marks = f" Filled: mode '{filled}'; hollow: {listed(hollow)}." if hollow else ""
+    notes = [
+        f"Left of 1, a system is {leading.words[1]} than with the versions of '{first}'.{marks} Lines are 95 % "
+        "intervals over hot runs; one that contains 1 shows no difference. The axis does not start at zero.",
+        run_set.coverage,
+    ]
+    groups: dict[str, list[str]] = {"is lower": [], "is higher": [], "shows no difference": []}
+    lower, higher, same = groups
+    for label, points in rows.items():
+        for estimate, _, is_filled in points:
+            if isinstance(estimate, Estimate):
+                which = label if len(modes(run_set)) == 1 else f"{label} ({filled if is_filled else listed(hollow)})"
+                groups[against(estimate, higher, lower, same)].append(which)
+    newer = " or ".join(f"'{each}'" for each in others)
+    shown = sentence(conclusion(f"with {newer} instead of '{first}', the {leading.noun}", "it", groups))
+    return context.finish(made, f"{TITLE}: {leading.noun}", notes, runs, shown)
+
+
+# Omitted if only one stack was measured.
+THEN_AND_NOW = FigureSpec("then-and-now", TITLE, then_and_now, optional=True)

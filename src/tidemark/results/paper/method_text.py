@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from tidemark.analysis.formatting import listed
 from tidemark.runs.manifest import FULL_DURABILITY
-from tidemark.runs.provenance import harness_words, mixture, unfinished
 from tidemark.runs.runset import RunSet
+from tidemark.runs.views import harness_words, mixture, unfinished
 
 
 def setting(run_set: RunSet) -> dict[str, str]:

@@ -23,9 +23,9 @@ from tidemark.machine.cold import COLD_SHARE, HOT_SHARE
 from tidemark.paths import REPOSITORY, write_atomically
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
 from tidemark.results.paper.method_text import setting
-from tidemark.results.paper.paper_section import Chapter
 from tidemark.results.paper.paper_tables import sheet, without_runs
 from tidemark.results.paper.stacks import StackWriter
+from tidemark.results.publication import Chapter
 from tidemark.runs.dataset import Provenance
 from tidemark.runs.runset import RunSet, Series
 from tidemark.runs.views import newest, one_a_system

@@ -17,11 +17,9 @@ from tidemark.errors import AnalysisError
 from tidemark.paths import remove_others, write_if_changed
 from tidemark.results.claims.judge import THESIS, ClaimReport, ClaimVerdict, Row
 from tidemark.results.tables.table import PER_RUN, Table
-from tidemark.runs.coding.json_reader import Fields
-from tidemark.runs.coding.serde import read, to_json
-from tidemark.runs.provenance import harness_words, machine_words, mixture, unfinished
 from tidemark.runs.runset import RunSet
-from tidemark.runs.views import dataset_label, in_order
+from tidemark.runs.serde import Fields, read, to_json
+from tidemark.runs.views import dataset_label, harness_words, in_order, machine_words, mixture, unfinished
 
 SCHEMA_VERSION = 1
 FILE, TABLES = "reference.json", "tables"

@@ -21,8 +21,7 @@ from tidemark.errors import AnalysisError
 from tidemark.paths import REPOSITORY
 from tidemark.results.reference.content import TABLES
 from tidemark.results.tables.table import markdown_list
-from tidemark.runs.coding.json_reader import Fields
-from tidemark.runs.coding.serde import Pairs, read
+from tidemark.runs.serde import Fields, Pairs, read
 
 DECLARED = "findings.yaml"  # in the folder of a study
 SCRIPTS = REPOSITORY / "findings"

@@ -1,13 +1,121 @@
-"""Summary answers in a few sentences, for the head of the report and for the terminal after a measurement."""
+"""The head of the report: what to read before any number (origin and limits), and answers in a few sentences.
+
+The answers are shown in the terminal, too, after a measurement.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from tidemark import __version__
 from tidemark.analysis.formatting import estimate_text, listed
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.metrics import HIGHER, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.report.summary_table import Group, Row, SummaryMetric
+from tidemark.runs.manifest import FIRST_STUDY, Manifest
+from tidemark.runs.runset import RunSet
+from tidemark.runs.views import dataset_label, harness_words, machine_words, mixture, modes, unfinished
+
+
+def read_first(run_set: RunSet, studies: Sequence[Measures]) -> list[dict[str, Any]]:
+    """Return entries of label, text and warning flag, in display order."""
+    synthetic = any(dataset.synthetic for dataset in run_set.datasets)
+    found = [
+        *(("Not finished", sentence, True) for sentence in unfinished(run_set)),
+        ("Dataset", dataset_label(run_set), synthetic),
+        ("Machine", "; ".join(machine_words(machine) for machine in run_set.machines) or "no run", False),
+        ("Protocol", _protocol(run_set), False),
+        ("What bounds the numbers", _bounds(run_set, studies), False),
+        ("Marks", *_marks(run_set)),
+        ("Failures", *_failures(run_set)),
+        *(("Does not belong together", sentence, True) for sentence in mixture(run_set)),
+        *_older(run_set),
+        ("Measured by", f"{_harnesses(run_set)}; page made by Tidemark {__version__}", False),
+    ]
+    return [{"label": label, "text": text, "warning": warning} for label, text, warning in found]
+
+
+def _older(run_set: RunSet) -> list[tuple[str, str, bool]]:
+    if all(harness is not None for harness in run_set.harnesses):
+        return []
+    said = (
+        "Runs of version 1 are among these: which code measured them is not known, and their disk quantities are left "
+        "out, since the stream's log was charged to the systems."
+    )
+    return [("Old runs", said, True)]
+
+
+def _protocol(run_set: RunSet) -> str:
+    names = ", ".join(dict.fromkeys(series.protocol for series in run_set.series))
+    windows = dict.fromkeys(_length(run.manifest) for run in run_set.runs if not run.manifest.system.is_null_baseline)
+    spelt = " or ".join(windows) or "none measured"
+    operations = sum(run.manifest.operations for run in run_set.runs)
+    return (
+        f"{names}: {len(run_set.runs):,} runs of {len(run_set.repeats):,} series, windows of {spelt}, "
+        f"{operations:,} operations timed"
+    )
+
+
+def _length(manifest: Manifest) -> str:
+    """Return the length of a window; one that ends with its work has a different length in each run."""
+    return f"{manifest.window_s:.3g} s" if manifest.is_timed_out else "as long as their requests take"
+
+
+def _bounds(run_set: RunSet, studies: Sequence[Measures]) -> str:
+    """Return sentences on what intervals cover, and on the throughput of the harness without a system."""
+    limits = []
+    for measures in studies:
+        rate = next((each for each in measures.quantities.headline if each.better == HIGHER), None)
+        for mode in modes(measures.run_set) if rate is not None else ():
+            for series in measures.run_set.select(mode=mode):
+                if series.is_null_baseline and rate is not None:
+                    try:
+                        found = estimate_text(measures.hot(rate, series).estimate(rate.unit))
+                    except NotAvailable:
+                        continue
+                    limits.append(f"{series.mode_title} {found}")
+    harness = f" The measuring program alone (null, which stores nothing) reaches {', '.join(limits)}."
+    told = f"Intervals are 95 %. {run_set.coverage}{harness if limits else ''}"
+    alone = all(series.study == FIRST_STUDY for series in run_set.series)
+    return f"{told} {'One client writes to one table on' if alone else 'Clients and servers share'} one machine."
+
+
+def _marks(run_set: RunSet) -> tuple[str, bool]:
+    disturbed = sum(bool(run.disturbed) for run in run_set.runs)
+    other = sum(bool(set(run.manifest.marks) - set(run.disturbed)) for run in run_set.runs)
+    kept = len(run_set.kept_runs)
+    said = f"{disturbed:,} of {len(run_set.runs):,} counted runs were disturbed by other work on the machine"
+    said += f"; {other:,} carry another mark" if other else ""
+    return said + (f"; {kept:,} more were measured again and are kept alongside" if kept else ""), False
+
+
+def _failures(run_set: RunSet) -> tuple[str, bool]:
+    ended = [series for series in run_set.series if series.status != "complete"]
+    attempts = sum(len(repeat.failures) for repeat in run_set.repeats)
+    if not ended:
+        earlier = f"; {attempts:,} earlier attempts failed, see the runs" if attempts else ""
+        wrong = _wrong(run_set)
+        held = wrong or "none: every series is complete and held all that it acknowledged"
+        return f"{held}{earlier}", bool(wrong)
+    said = "; ".join(f"{each.title}, {each.mode_title}: {each.status}: {each.missing()}" for each in ended)
+    return said, any(each.status == "failed" for each in ended)
+
+
+def _wrong(run_set: RunSet) -> str:
+    """Return a sentence on counted runs whose tables do not hold what was acknowledged, by system, or empty."""
+    found = [(series.title, run) for series in run_set.series for run in series.runs if run.manifest.oracle.is_wrong]
+    if not found:
+        return ""
+    titles = ", ".join(dict.fromkeys(title for title, _ in found))
+    many = f"{len(found):,} runs do not hold what they" if len(found) > 1 else "1 run does not hold what it"
+    return f"every series is complete, but {many} acknowledged: {titles}"
+
+
+def _harnesses(run_set: RunSet) -> str:
+    return "; ".join(harness_words(each) for each in run_set.harnesses) or "no run"
+
 
 BEST = "best"
 LEVEL = 0.95  # simultaneous confidence level of all comparisons of an answer

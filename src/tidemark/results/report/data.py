@@ -16,16 +16,14 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import HIGHER, Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.figures import style
-from tidemark.results.report.answer import answers
-from tidemark.results.report.first import read_first
+from tidemark.results.report.answer import answers, read_first
 from tidemark.results.report.summary_table import Subject, asking, comparisons, question_data, short, shortened
 from tidemark.runs.manifest import Footprint
-from tidemark.runs.names import STAGES
 from tidemark.runs.proofs import ColdProof
-from tidemark.runs.provenance import harness_words, machine_words
 from tidemark.runs.run import STATES, Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.runs.views import modes
+from tidemark.runs.spec import STAGES
+from tidemark.runs.views import harness_words, machine_words, modes
 
 # Points of one quantity over all runs; with all quantities and manifests, the data is about 3 MB.
 POINTS = 60_000

@@ -23,8 +23,8 @@ from tidemark.analysis.metrics import HIGHER, LOWER, Metric, NotAvailable, check
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.manifest import DEFAULT_DURABILITY
-from tidemark.runs.names import MAIN
 from tidemark.runs.runset import Series
+from tidemark.runs.spec import MAIN
 from tidemark.runs.views import in_order
 
 

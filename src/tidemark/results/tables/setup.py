@@ -11,9 +11,9 @@ from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.errors import AnalysisError
 from tidemark.results.tables import proofs as tables_proofs
 from tidemark.results.tables.table import OF_SWEEPS, RUN, SYSTEM, Column, Table, TableBuilder
-from tidemark.runs.coding.json_reader import spelt
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
+from tidemark.runs.serde import spelt
 from tidemark.runs.views import locked_file, modes, one_a_system
 
 LOCATION = "location"  # setting with the folder of a run's table, which is not a property of the system

@@ -1,18 +1,23 @@
-"""Tables of sweeps: headline quantities of every series, compared with the series that differs only in the axis."""
+"""Tables of sweeps: headline quantities of every series, compared with the series that differs only in the axis.
+
+Also the table "Then and now": each system under one software stack, compared with the same under another.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison, listed
 from tidemark.analysis.metrics import Metric, NotAvailable, checked_ratio
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.tables.table import IDENTITY, Column, Table, TableBuilder
-from tidemark.runs.coding.json_reader import spelt
-from tidemark.runs.names import MAIN
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
+from tidemark.runs.serde import spelt
+from tidemark.runs.spec import MAIN
+from tidemark.runs.views import counterparts
 
 HOT, COLD = "hot runs", "run 0"
 
@@ -129,3 +134,53 @@ def _row(builder: TableBuilder, series: Series, axis: str, runs: list[Run]) -> l
     found = [attempt("", partial(compared, builder, each, series, base)) for each in ratios]
     said = [comparison(ratio, *each.words) for each, ratio in zip(ratios, found, strict=True) if each in verdicts]
     return [*row, *found, *said]
+
+
+def then_and_now(builder: TableBuilder) -> Iterator[Table]:
+    """Yield the table then-and-now, if more than one stack was measured.
+
+    It has values of the leading and the signed headline quantities, and ratios of all but the signed ones.
+    """
+    if len(builder.run_set.stacks) < 2:
+        return
+    quantities = builder.quantities
+    rows: list[list[Cell]] = []
+    runs: list[Run] = []
+    for then, now in counterparts(builder.run_set):
+        row: list[Cell] = [then.title, then.mode_title, then.stack, now.stack]
+        for quantity in quantities.headline:
+            row += _cells(builder, quantity, then, now)
+        leading = quantities.leading
+        ratio = attempt("", partial(builder.measures.ratio, leading, now, then))
+        rows.append([*row, comparison(ratio, *leading.words)])
+        runs += [*then.hot_runs, *now.hot_runs]
+    columns = [*IDENTITY, Column("then", "Then"), Column("now", "Now")]
+    for quantity in quantities.headline:
+        columns += _columns(quantity, quantity == quantities.leading)
+    columns.append(Column("verdict", f"{quantities.leading.subjects} now"))
+    notes = ["Hot runs on one machine, from one plan. Ratios compare medians; the verdict follows from their interval."]
+    made = builder.table("then-and-now", "Then and now: comparison of software stacks", columns, rows, runs)
+    yield replace(made, notes=tuple(notes))  # without the notes of tables about one stack
+
+
+def _columns(quantity: Metric, leads: bool) -> list[Column]:
+    made = []
+    if leads or quantity.signed:
+        made += [
+            Column(f"{quantity.key}_{when}", f"{quantity.title}, {when}", quantity.beside_title, interval=True)
+            for when in ("then", "now")
+        ]
+    if not quantity.signed:
+        made.append(Column(f"{quantity.key}_ratio", f"{quantity.title}, now / then", interval=True))
+    return made
+
+
+def _cells(builder: TableBuilder, quantity: Metric, then: Series, now: Series) -> list[Cell]:
+    """Return the cells for `_columns`."""
+    measures = builder.measures
+    made: list[Cell] = []
+    if quantity == builder.quantities.leading or quantity.signed:
+        made += [attempt(quantity.unit, partial(measures.hot, quantity, series)) for series in (then, now)]
+    if not quantity.signed:
+        made.append(attempt("", partial(measures.ratio, quantity, now, then)))
+    return made

@@ -19,10 +19,9 @@ from tidemark.analysis.statistics import BootstrapEstimate, Estimate
 from tidemark.errors import AnalysisError
 from tidemark.paths import remove_others, write_atomically, write_if_changed
 from tidemark.results.publication import Publication
-from tidemark.runs.provenance import mixture, unfinished
 from tidemark.runs.run import Run, source_runs
 from tidemark.runs.runset import RunSet, Series
-from tidemark.runs.views import dataset_label
+from tidemark.runs.views import dataset_label, mixture, unfinished
 
 
 @dataclass(frozen=True, slots=True)

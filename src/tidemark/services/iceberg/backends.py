@@ -15,7 +15,7 @@ from typing import ClassVar, Self
 from tidemark.errors import ServiceError
 from tidemark.paths import private_directory
 from tidemark.services.base import Service, ServiceContext
-from tidemark.services.delay.proxy import DelayProxy, delayed
+from tidemark.services.delay_proxy import DelayProxy, delayed
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings, jdbc_backend
 from tidemark.services.mariadb import MariaDB

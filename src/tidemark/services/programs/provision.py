@@ -7,7 +7,6 @@ under a lock file, so neither a killed process nor two concurrent ones leave a p
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import stat
@@ -24,6 +23,7 @@ from typing import IO
 
 from tidemark import integrity
 from tidemark.errors import ConfigError, DiskFull, HashMismatch, ProvisionError, is_disk_full
+from tidemark.integrity import sha256_of
 from tidemark.paths import REPOSITORY, Workspace, exclusive, private_directory, sync_directory
 from tidemark.progress import Progress
 
@@ -121,12 +121,6 @@ def _unpacked(name: str, unpack: Callable[[Path, Path], None], workspace: Worksp
         if wanted:
             _unpack(source, home, unpack)
     return home
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _is_verified(jar: Jar, path: Path) -> bool:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tidemark import integrity
 from tidemark.errors import ConfigError, ProvisionError
+from tidemark.integrity import sha256_of
 from tidemark.paths import REPOSITORY, Workspace
-from tidemark.services.programs.provision import sha256_of
 
 TOOLS = REPOSITORY / "envs" / "tools"
 

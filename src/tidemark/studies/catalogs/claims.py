@@ -7,8 +7,8 @@ from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
-from tidemark.runs.names import MAIN
 from tidemark.runs.runset import Series
+from tidemark.runs.spec import MAIN
 from tidemark.studies.catalogs import published
 from tidemark.studies.catalogs.metrics import SORTS
 from tidemark.studies.catalogs.settings import USERS, users_of

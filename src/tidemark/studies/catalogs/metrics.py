@@ -26,7 +26,7 @@ from tidemark.analysis.statistics import (
 )
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.services.delay.proxy import DelayProxy
+from tidemark.services.delay_proxy import DelayProxy
 from tidemark.studies.catalogs.record import ACKED, CASCADED, CatalogRecord, Differences, Kill
 from tidemark.studies.catalogs.requests import CREATIONS, READS, UPDATES
 

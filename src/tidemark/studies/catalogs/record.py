@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidemark.runs.coding.serde import Pairs
+from tidemark.runs.serde import Pairs
 
 ACKED, CONFLICT, FAILED, UNKNOWN, CASCADED = "acked", "conflict", "failed", "unknown", "cascaded"
 OUTCOMES = (ACKED, CONFLICT, FAILED, UNKNOWN, CASCADED)

@@ -9,8 +9,8 @@ from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.claims.claim_data import positive
 from tidemark.results.publication import Publication
 from tidemark.results.report.summary_table import Answering, SummaryMetric, SystemRuns
-from tidemark.runs.names import MAIN
 from tidemark.runs.runset import RunSet, Series
+from tidemark.runs.spec import MAIN
 from tidemark.studies.assembly import chapter_of, claims_of, figure_specs_of, tables_of
 from tidemark.studies.catalogs import published, tables
 from tidemark.studies.catalogs.claims import MEASURES, CatalogClaimData

@@ -12,7 +12,7 @@ from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.measure.workload import Workload
 from tidemark.runs.spec import SeriesSpec
-from tidemark.services.polaris.server import Polaris
+from tidemark.services.polaris import Polaris
 from tidemark.studies.catalogs.requests import Tree, phases
 from tidemark.studies.catalogs.settings import ALONE, SECTION, CatalogSettings, CatalogsSection
 from tidemark.studies.study import Study

@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from tidemark.errors import ProvisionError
+from tidemark.integrity import sha256_of
 from tidemark.machine.child import in_a_child
 from tidemark.paths import Workspace, exclusive, write_atomically
-from tidemark.services.programs.provision import private_beside, sha256_of
+from tidemark.services.programs.provision import private_beside
 from tidemark.services.programs.tools import tool_program
 from tidemark.studies.deltars.samples import Data
 from tidemark.studies.deltars.settings import DATA

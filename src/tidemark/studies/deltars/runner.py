@@ -19,9 +19,9 @@ from tidemark.machine.processes import confine
 from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
-from tidemark.runs.coding.serde import pairs, written
 from tidemark.runs.proofs import Oracle
-from tidemark.services.hdfs.servers import Closes, NameNode
+from tidemark.runs.serde import pairs, written
+from tidemark.services.hdfs import Closes, NameNode
 from tidemark.software.tools import tool_versions
 from tidemark.studies.deltars import data
 from tidemark.studies.deltars.oracle import Comparer, Difference

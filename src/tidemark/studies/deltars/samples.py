@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidemark.measure.done import DoneWindow
-from tidemark.runs.coding.serde import Pairs
+from tidemark.measure.workload import DoneWindow
+from tidemark.runs.serde import Pairs
 
 WRITE, READ = "write", "read"
 

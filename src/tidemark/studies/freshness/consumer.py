@@ -28,7 +28,7 @@ from tidemark.stream.events import Encoding
 from tidemark.stream.json_events import JsonCodec
 from tidemark.stream.paced import JSON
 from tidemark.studies.freshness.settings import Policy
-from tidemark.systems.sinks.base import Source
+from tidemark.systems.sinks import Source
 from tidemark.systems.tables import TableSystem
 from tidemark.systems.writers import ClientFactory
 

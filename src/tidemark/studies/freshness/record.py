@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from tidemark.measure.reading import Latencies
-from tidemark.runs.coding.serde import Pairs
+from tidemark.measure.table_calls import Latencies
 from tidemark.runs.proofs import Oracle
+from tidemark.runs.serde import Pairs
 
 
 class End(StrEnum):

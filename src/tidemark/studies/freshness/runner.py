@@ -17,12 +17,11 @@ import pyarrow as pa
 from tidemark.errors import SystemFailure
 from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
-from tidemark.measure.maintenance import timed
 from tidemark.measure.oracle import consult
-from tidemark.measure.reading import hold, read
+from tidemark.measure.table_calls import hold, read, timed
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
-from tidemark.runs.coding.serde import pairs, written
 from tidemark.runs.manifest import Footprint
+from tidemark.runs.serde import pairs, written
 from tidemark.services.kafka import Kafka
 from tidemark.stream.paced import PacedProducer, Sent
 from tidemark.studies.freshness.consumer import EXACTLY_ONCE, OwnConsumer
@@ -30,7 +29,7 @@ from tidemark.studies.freshness.record import End, FreshnessRecord, Kill, RampRe
 from tidemark.studies.freshness.samples import FreshnessWindow, Look, Reader, Step
 from tidemark.studies.freshness.settings import MOVING, PRODUCER, FreshnessSettings
 from tidemark.systems.base import Capability, System
-from tidemark.systems.sinks.base import Source, StreamingSink
+from tidemark.systems.sinks import Source, StreamingSink
 from tidemark.systems.tables import TableSystem
 
 LATE_SECONDS = 0.5  # delay of an event behind its due time above which a run is marked and a ramp ends

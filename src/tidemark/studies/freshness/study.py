@@ -10,7 +10,7 @@ from tidemark.measure.workload import Workload
 from tidemark.runs.spec import SeriesSpec
 from tidemark.schema import system_of
 from tidemark.services.kafka import Kafka
-from tidemark.services.polaris.server import Polaris
+from tidemark.services.polaris import Polaris
 from tidemark.services.servers import out_of_reach
 from tidemark.settings import or_else
 from tidemark.studies.freshness.settings import PRODUCER, SECTION, FreshnessSection, FreshnessSettings
@@ -18,7 +18,7 @@ from tidemark.studies.study import Study
 from tidemark.systems.base import Capability, Variant
 from tidemark.systems.object_store import is_in_bucket
 from tidemark.systems.registry import of_kind, spec_of, variant, with_defaults
-from tidemark.systems.sinks.base import StreamingSink
+from tidemark.systems.sinks import StreamingSink
 from tidemark.systems.tables import TableSystem
 
 STUDY = Study(

@@ -9,7 +9,7 @@ from typing import Any
 from tidemark.analysis.formatting import Cell, MissingCell, listed
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
-from tidemark.measure.reading import Latencies
+from tidemark.measure.table_calls import Latencies
 from tidemark.results.tables.table import (
     SYSTEM,
     SYSTEM_OF_SERIES,

@@ -11,7 +11,7 @@ from tidemark.errors import ConfigError
 from tidemark.machine.power import Disk
 from tidemark.measure.workload import Workload
 from tidemark.runs.spec import SeriesSpec
-from tidemark.services.polaris.server import Polaris
+from tidemark.services.polaris import Polaris
 from tidemark.studies.ingest.parts import PARTS, CutSettings, settings_of
 from tidemark.studies.ingest.settings import SECTION, IngestSection, IngestSettings
 from tidemark.studies.study import Study

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tidemark.measure.done import DoneWindow
-from tidemark.runs.coding.serde import Pairs
+from tidemark.measure.workload import DoneWindow
 from tidemark.runs.manifest import Footprint
-from tidemark.services.spark.events import STAGE_COLUMNS, Job, Stage
+from tidemark.runs.serde import Pairs
+from tidemark.services.engines.spark_events import STAGE_COLUMNS, Job, Stage
 
 NOT_TOLD = -1  # in place of an unknown time
 MS = 1_000_000  # nanoseconds

@@ -27,7 +27,7 @@ from tidemark.studies.lhbench.settings import (
     RefreshSettings,
     TpcdsSettings,
 )
-from tidemark.systems.spark_sql.base import SqlEngineTable
+from tidemark.systems.spark_sql import SqlEngineTable
 
 LOAD, QUERY, MERGE, COMPACT = "load", "query", "merge", "compact"  # kinds of step
 WARM = "warm"  # kind of uncounted steps: the first statement of a session compiles

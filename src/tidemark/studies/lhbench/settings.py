@@ -13,7 +13,7 @@ from tidemark.runs.spec import HasSettings, WorkloadSettings
 from tidemark.schema import Origin, one_of, system_of
 from tidemark.studies.lhbench.data.tpcds import FACTS
 from tidemark.systems.registry import SystemEntry, of_kind
-from tidemark.systems.spark_sql.base import SqlEngineTable
+from tidemark.systems.spark_sql import SqlEngineTable
 
 SECTION = "lhbench"
 SEPARATOR = "+"  # between the names in one setting

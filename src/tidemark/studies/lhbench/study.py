@@ -35,7 +35,7 @@ from tidemark.studies.lhbench.verifier.readers import DELTA, HUDI, ICEBERG, PARQ
 from tidemark.studies.study import Study
 from tidemark.systems.base import Variant
 from tidemark.systems.registry import spec_of, variant, variant_of, with_defaults
-from tidemark.systems.spark_sql.base import SqlEngineTable
+from tidemark.systems.spark_sql import SqlEngineTable
 
 STUDY = Study(
     name="lhbench",

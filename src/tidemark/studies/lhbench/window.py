@@ -16,17 +16,17 @@ from tidemark.errors import MachineError, ServiceError, SystemFailure
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.paths import private_directory
-from tidemark.runs.coding.serde import Pairs, pairs, written
 from tidemark.runs.manifest import Footprint, together
 from tidemark.runs.proofs import Oracle
-from tidemark.services.spark.server import Spark
+from tidemark.runs.serde import Pairs, pairs, written
+from tidemark.services.engines.spark import Spark
 from tidemark.studies.lhbench.data.store import Store, Verifier
 from tidemark.studies.lhbench.record import NOT_TOLD, Answer, Compared, Done, LakeRecord, LakeWindow, tell
 from tidemark.studies.lhbench.script import QUERY, Held, Phase, Step, script
 from tidemark.studies.lhbench.settings import settings_of
 from tidemark.studies.lhbench.verifier.readers import NO_WAY, WAYS
 from tidemark.systems.base import Context
-from tidemark.systems.spark_sql.base import Ran, SqlEngineTable
+from tidemark.systems.spark_sql import Ran, SqlEngineTable
 
 ENGINE_ROWS = 1  # rows per write; Tidemark itself writes nothing here
 EVENTS = ".events"  # folder of the engine's log, removed with the window's folder after it is read

@@ -25,8 +25,7 @@ from tidemark.machine.watch import Watch
 from tidemark.measure.workload import TestBed
 from tidemark.paths import Workspace, private_directory, write_atomically
 from tidemark.progress import Progress
-from tidemark.runs.names import BATCH, SINGLE, STAGES
-from tidemark.runs.spec import SeriesSpec
+from tidemark.runs.spec import BATCH, SINGLE, STAGES, SeriesSpec
 from tidemark.schema import Origin
 from tidemark.services.base import Service
 from tidemark.services.http import keep_loopback_direct

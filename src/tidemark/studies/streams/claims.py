@@ -10,8 +10,8 @@ from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, generator
 from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
-from tidemark.runs.names import BATCH, MAIN, MODES, SINGLE
 from tidemark.runs.runset import Series
+from tidemark.runs.spec import BATCH, MAIN, MODES, SINGLE
 from tidemark.studies.streams.metrics import (
     FLUSH_PER_ROW,
     MERGE_PER_ROW,

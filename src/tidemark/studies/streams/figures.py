@@ -16,9 +16,9 @@ from tidemark.analysis.text_blocks import lowest_and_highest
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.results.figures.plots import StackedRow, stacked
-from tidemark.runs.names import MODES, SINGLE, STAGES
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
+from tidemark.runs.spec import MODES, SINGLE, STAGES
 from tidemark.runs.views import last_hot
 from tidemark.studies.streams.findings import Writer, growth_percent, or_nothing
 from tidemark.studies.streams.metrics import HARNESS_RATE, SYSTEM_RATE, WRITE_MEDIAN

@@ -13,8 +13,8 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate
 from tidemark.analysis.text_blocks import SentenceWriter, conclusion, or_why, sentence
-from tidemark.runs.names import BATCH, MODES, SINGLE
 from tidemark.runs.runset import Series
+from tidemark.runs.spec import BATCH, MODES, SINGLE
 from tidemark.studies.streams.metrics import (
     FILES_PER_COMMIT,
     FIRST_WRITE,

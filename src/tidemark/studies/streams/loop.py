@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tidemark.errors import DiskFull, SystemFailure, TidemarkError, is_disk_full
+from tidemark.stream.consumer import Source
 from tidemark.stream.events import EventCodec
-from tidemark.stream.source import Source
 from tidemark.studies.streams.samples import Samples, StreamWindow
 
 clock = time.perf_counter_ns

@@ -32,8 +32,7 @@ from tidemark.analysis.statistics import (
     ratio_of_sums,
     theil_sen,
 )
-from tidemark.runs.run import Run
-from tidemark.runs.samples import Groups
+from tidemark.runs.run import Groups, Run
 
 MILLION = 1e6
 MANY_COMMITS, COMMITS_LOOKED_AT = 10_000, 500

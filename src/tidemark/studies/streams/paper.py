@@ -11,9 +11,9 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.dataset.distribution import MONTH_TRIPS
-from tidemark.runs.coding.json_reader import spelt
-from tidemark.runs.names import BATCH, MODES, SINGLE
 from tidemark.runs.runset import RunSet, Series
+from tidemark.runs.serde import spelt
+from tidemark.runs.spec import BATCH, MODES, SINGLE
 from tidemark.studies.streams import published
 from tidemark.studies.streams.findings import Writer, growth_percent
 from tidemark.studies.streams.metrics import HARNESS_RATE, WRITE_MEDIAN, WRITE_P99

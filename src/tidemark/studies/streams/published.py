@@ -13,9 +13,9 @@ from functools import partial
 from tidemark.analysis.formatting import Cell, MissingCell, attempt
 from tidemark.analysis.metrics import Metric
 from tidemark.results.tables.table import IDENTITY, REPEAT, RUN, STATE, SYSTEM, Column, Table, TableBuilder
-from tidemark.runs.names import BATCH, MODES, SINGLE
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
+from tidemark.runs.spec import BATCH, MODES, SINGLE
 from tidemark.studies.streams.metrics import DISK_IQR, DISK_MEDIAN, WRITE_IQR, WRITE_MEDIAN
 
 ORIGIN = "thesis, another machine"

@@ -14,11 +14,10 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import HIGHER, LOWER, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, Floats
 from tidemark.planner.cost_model import Cell, Cost, rtt_of
-from tidemark.results.paper.paper_section import PaperSection
-from tidemark.results.publication import Publication
+from tidemark.results.publication import PaperSection, Publication
 from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, cold, hot
-from tidemark.runs.names import BATCH, MAIN, MODES, SINGLE
 from tidemark.runs.runset import Series
+from tidemark.runs.spec import BATCH, MAIN, MODES, SINGLE
 from tidemark.studies.assembly import claims_of, figure_specs_of, tables_of
 from tidemark.studies.streams import paper, published, storage_tables, tables
 from tidemark.studies.streams.claims import MEASURES, StreamClaimData

@@ -13,20 +13,19 @@ import pyarrow as pa
 from tidemark.errors import OracleError, StreamError, SystemFailure
 from tidemark.machine.processes import bind
 from tidemark.machine.sampler import Group
-from tidemark.measure import maintenance
+from tidemark.measure import table_calls
 from tidemark.measure.describe import system_part
 from tidemark.measure.oracle import consult, difference
-from tidemark.measure.reading import Latencies, hold, read
+from tidemark.measure.table_calls import Latencies, hold, read
 from tidemark.measure.warmup import uncounted
 from tidemark.measure.workload import CheckResult, Files, ProgressCallback, RunMetadata, TestBed, WindowRunner
-from tidemark.runs.coding.serde import pairs, written
 from tidemark.runs.manifest import Flush, Merge, Produced, ProducerPart
 from tidemark.runs.proofs import Oracle
+from tidemark.runs.serde import pairs, written
 from tidemark.services.kafka import Kafka
-from tidemark.stream.consumer import EventConsumer
+from tidemark.stream.consumer import EventConsumer, Source
 from tidemark.stream.events import Encoding, EventCodec
 from tidemark.stream.sizes import EventSizes
-from tidemark.stream.source import Source
 from tidemark.studies.streams.loop import run_segment
 from tidemark.studies.streams.samples import Samples, StreamWindow
 from tidemark.studies.streams.session import Session
@@ -131,12 +130,12 @@ class StreamRunner(WindowRunner[StreamWindow]):
         maintained = last and self._settings.maintenance
         if maintained:
             self._read(window, STREAMED, show)
-        flush = maintenance.flush(self.system)
+        flush = table_calls.flush(self.system)
         self._check_rows(window, "flush", flush)
         after = None if flush is None else self.system.footprint()
         if maintained and flush is not None:
             self._read(window, FLUSHED, show)
-        merge = maintenance.merge(self.system) if maintained else None
+        merge = table_calls.merge(self.system) if maintained else None
         self._check_rows(window, "merge", merge)
         return CheckResult(verdict, footprint, flush, after, merge)
 

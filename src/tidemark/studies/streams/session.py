@@ -12,7 +12,7 @@ import psutil
 
 from tidemark.errors import DiskFull
 from tidemark.paths import write_atomically
-from tidemark.runs.names import BATCH, SINGLE
+from tidemark.runs.spec import BATCH, SINGLE
 from tidemark.services.kafka import Kafka
 from tidemark.studies.streams.settings import AHEAD, StreamSettings
 

@@ -8,10 +8,9 @@ from typing import Any
 
 from tidemark.config import ServicesConfig
 from tidemark.errors import ConfigError
-from tidemark.measure.reading import Latencies
-from tidemark.runs.coding.serde import Pairs
-from tidemark.runs.names import BATCH, MAIN, SINGLE
-from tidemark.runs.spec import WorkloadSettings
+from tidemark.measure.table_calls import Latencies
+from tidemark.runs.serde import Pairs
+from tidemark.runs.spec import BATCH, MAIN, SINGLE, WorkloadSettings
 from tidemark.schema import Key, Origin, one_of
 from tidemark.settings import or_else
 from tidemark.studies.streams.config import Protocol, Sweep

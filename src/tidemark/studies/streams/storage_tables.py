@@ -9,7 +9,7 @@ from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, growth_verdict
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, generator, median
-from tidemark.measure.reading import Latencies
+from tidemark.measure.table_calls import Latencies
 from tidemark.results.tables.table import (
     IDENTITY,
     OF_SWEEPS,
@@ -22,9 +22,9 @@ from tidemark.results.tables.table import (
     Table,
     TableBuilder,
 )
-from tidemark.runs.coding.json_reader import spelt
-from tidemark.runs.names import SINGLE
 from tidemark.runs.run import Run
+from tidemark.runs.serde import spelt
+from tidemark.runs.spec import SINGLE
 from tidemark.runs.views import last_hot
 from tidemark.studies.streams import published
 from tidemark.studies.streams.metrics import GROWTH, WRITE_AMPLIFICATION, WRITE_MEDIAN

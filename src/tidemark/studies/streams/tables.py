@@ -10,9 +10,9 @@ from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison,
 from tidemark.analysis.metrics import Metric
 from tidemark.analysis.statistics import Estimate
 from tidemark.results.tables.table import IDENTITY, PER_RUN, Column, Table, TableBuilder
-from tidemark.runs.names import MODES, STAGES
 from tidemark.runs.run import STATES, Run
 from tidemark.runs.runset import Series
+from tidemark.runs.spec import MODES, STAGES
 from tidemark.studies.streams.findings import growth_percent
 from tidemark.studies.streams.metrics import (
     FIRST_WRITE,

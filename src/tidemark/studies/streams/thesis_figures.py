@@ -19,8 +19,8 @@ from tidemark.analysis.text_blocks import conclusion, lowest_and_highest, senten
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec, Group
 from tidemark.results.figures.panels import cpu_strips, scatter_panels
-from tidemark.runs.names import BATCH, SINGLE
 from tidemark.runs.run import Run
+from tidemark.runs.spec import BATCH, SINGLE
 from tidemark.studies.streams.findings import FALLS, FLAT, GROWS
 from tidemark.studies.streams.metrics import GROWTH, HARNESS_RATE
 

@@ -24,7 +24,7 @@ from tidemark.code import PACKAGE
 from tidemark.paths import private_directory
 from tidemark.runs.manifest import Footprint
 from tidemark.services.base import Service, files_below
-from tidemark.services.hdfs.servers import USER, DataNode, NameNode
+from tidemark.services.hdfs import USER, DataNode, NameNode
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import Capability, Durability, System
 

@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 
 from tidemark.errors import ServiceError
 from tidemark.services.base import Service
-from tidemark.services.flight.server import TOOL, Flight
-from tidemark.services.hdfs.servers import DataNode, NameNode
+from tidemark.services.engines.spark_jobs import SparkHudiJobs
+from tidemark.services.flight import TOOL, Flight
+from tidemark.services.hdfs import DataNode, NameNode
 from tidemark.services.kafka import Kafka
-from tidemark.services.spark_jobs.server import SparkHudiJobs
 from tidemark.systems.base import Context, Options, option
 from tidemark.systems.bulk.base import OnHdfs
+from tidemark.systems.bulk.hudi import UPSERT, BulkHudi
 from tidemark.systems.delta.bulk import DeltaRsHdfs
-from tidemark.systems.hudi.bulk import UPSERT, BulkHudi
 
 
 @dataclass(frozen=True, slots=True)

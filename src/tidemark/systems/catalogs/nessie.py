@@ -15,9 +15,8 @@ from urllib.parse import urlencode
 
 from tidemark.services.http import fetch
 from tidemark.services.iceberg.backends import POOL
-from tidemark.services.nessie import NessieMemory, NessieMongo, NessiePostgres, NessieRocksDB
+from tidemark.services.nessie import NessieMemory, NessieMongo, NessiePostgres, NessieRocksDB, SecantusDB
 from tidemark.services.postgres import Postgres
-from tidemark.services.secantusdb import SecantusDB
 from tidemark.systems.base import Durability, Options, PerWrite
 from tidemark.systems.catalogs.base import CatalogReader, Entity, Kept, Names
 from tidemark.systems.catalogs.databases import COUNTED, PostgresDatabase

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlencode, urlsplit
 
 from tidemark.services.base import Service, files_below
-from tidemark.services.delay.proxy import delayed
+from tidemark.services.delay_proxy import delayed
 from tidemark.services.http import fetch
 from tidemark.services.iceberg.backends import (
     POOL,
@@ -26,10 +26,9 @@ from tidemark.services.iceberg.backends import (
     IcebergRestTwoClients,
     set_apart,
 )
-from tidemark.services.iceberg.catalog import RestCatalog
-from tidemark.services.iceberg.client import token
+from tidemark.services.iceberg.catalog import RestCatalog, token
 from tidemark.services.mariadb import MariaDB
-from tidemark.services.polaris.server import Polaris
+from tidemark.services.polaris import Polaris
 from tidemark.services.postgres import ISOLATIONS, READ_COMMITTED, Postgres
 from tidemark.services.seaweedfs import InBucket
 from tidemark.systems.base import Context, Durability, Options, PerWrite, option

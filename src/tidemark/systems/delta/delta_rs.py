@@ -19,7 +19,7 @@ from tidemark.systems.delta import table as delta_client
 from tidemark.systems.delta.table import CLIENT_INTERVAL, LOG, NO_SERVICE, DeltaRsOptions, DeltaTable
 from tidemark.systems.duckdb_client import DuckDBReadClient
 from tidemark.systems.object_store import HTTPFS
-from tidemark.systems.read_api import Filter, PruningResult
+from tidemark.systems.tables import Filter, PruningResult
 from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, IdempotencyKey, TableWriter
 
 if TYPE_CHECKING:

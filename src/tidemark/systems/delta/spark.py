@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.services.base import Service
+from tidemark.services.engines.spark_formats import SparkDelta
+from tidemark.services.engines.spark_formats import SparkDelta as Engine
 from tidemark.services.programs.process import give
-from tidemark.services.spark.formats import SparkDelta
-from tidemark.services.spark.formats import SparkDelta as Engine
 from tidemark.systems.base import Options, Variant
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.delta.table import NO_SERVICE, DeltaRsOptions
-from tidemark.systems.sinks.spark import ALIGNED, Sink, SparkSink
-from tidemark.systems.spark_sql.base import MERGE_ON_READ, ModeOptions, SqlEngineTable
+from tidemark.systems.sinks import ALIGNED, Sink, SparkSink
+from tidemark.systems.spark_sql import MERGE_ON_READ, ModeOptions, SqlEngineTable
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite, option
 from tidemark.systems.delta import unity
-from tidemark.systems.disk import and_pyarrow, read_ids
 from tidemark.systems.full_durability import DurabilityOptions, write_through
 from tidemark.systems.object_store import (
     LOCAL,
@@ -28,7 +27,7 @@ from tidemark.systems.object_store import (
     promise,
 )
 from tidemark.systems.releases import Client, Release
-from tidemark.systems.tables import Committed
+from tidemark.systems.tables import Committed, and_pyarrow, read_ids
 from tidemark.systems.writers import commit_retries_option
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from tidemark.errors import SystemFailure
 from tidemark.systems.catalogs.databases import Ask
-from tidemark.systems.disk import read_ids
 from tidemark.systems.duckdb_client import identifier, literal
 from tidemark.systems.object_store import path_of
-from tidemark.systems.tables import Committed
+from tidemark.systems.tables import Committed, read_ids
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 from tidemark.systems.base import Capability, Context, Durability, PerWrite
 from tidemark.systems.catalogs.databases import Ask, open_sqlite, sqlite_settings
-from tidemark.systems.disk import count_and_bytes
 from tidemark.systems.duckdb_client import DUCKDB, DuckDBReadClient, open_reader, reader_name
 from tidemark.systems.ducklake.table import DuckLakeTable, Inlining, SharedCatalog
+from tidemark.systems.tables import count_and_bytes
 
 CATALOG_FILE = "catalog.ducklake"  # its WAL lies next to it, with this name as prefix
 FILE_DURABILITY = Durability(

@@ -13,7 +13,6 @@ from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import FULL, TABLE, Capability, Context, Options, PerWrite, option
 from tidemark.systems.catalogs.databases import Ask
-from tidemark.systems.disk import and_pyarrow
 from tidemark.systems.duckdb_client import DUCKDB, identifier, literal
 from tidemark.systems.duckdb_table import DuckDBClientFactory, DuckDBSystem
 from tidemark.systems.ducklake import catalog
@@ -29,6 +28,7 @@ from tidemark.systems.object_store import (
     is_in_bucket,
     path_of,
 )
+from tidemark.systems.tables import and_pyarrow
 from tidemark.systems.writers import commit_retries_option
 
 if TYPE_CHECKING:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tidemark.services.iceberg.backends import POOL, IcebergRestS3, at_distance
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestNio
-from tidemark.services.polaris.server import Polaris
+from tidemark.services.polaris import Polaris
 from tidemark.services.postgres import Postgres
 from tidemark.systems.base import NONE_PER_WRITE, USERS_OWN, Durability, PerWrite
 from tidemark.systems.duckdb_client import DUCKDB, literal
-from tidemark.systems.object_store import LOCAL, NOTE, S3, Folder, promise
+from tidemark.systems.object_store import NOTE, S3, Folder, promise
 from tidemark.systems.postgres_catalog import POSTGRES_COMMIT
 
 FLUSHED = Durability(
@@ -76,11 +77,11 @@ REFERENCE_S3 = replace(
 )
 
 
-def chosen_catalog(catalog: str, file_io: str, storage: str = LOCAL, rtt_ms: int | None = None) -> Catalog:
-    """Return the catalog that the options of these names choose."""
-    if storage == S3:
-        return REFERENCE_S3 if rtt_ms is None else replace(REFERENCE_S3, server=at_distance(rtt_ms))
-    return REFERENCE_NIO if (catalog, file_io) == ("reference", NIO) else CATALOGS[catalog]
+def chosen_catalog(options: Any) -> Catalog:
+    """Return the catalog that the options of a table choose."""
+    if options.storage == S3:
+        return REFERENCE_S3 if options.rtt_ms is None else replace(REFERENCE_S3, server=at_distance(options.rtt_ms))
+    return REFERENCE_NIO if (options.catalog, options.file_io) == ("reference", NIO) else CATALOGS[options.catalog]
 
 
 NOT_THE_THESIS = "the catalog is a server of the user's own, the thesis's was Apache Polaris, started for it"

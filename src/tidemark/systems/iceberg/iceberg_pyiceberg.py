@@ -15,7 +15,7 @@ from tidemark.systems.iceberg.catalog import EXTENSIONS, attachments, refuses
 from tidemark.systems.iceberg.catalog import SQL_CATALOG as CATALOG
 from tidemark.systems.iceberg.table import TABLE as TABLE_NAME
 from tidemark.systems.iceberg.table import IcebergOptions, IcebergTable, set_workers, workers
-from tidemark.systems.read_api import Filter, PruningResult
+from tidemark.systems.tables import Filter, PruningResult
 from tidemark.systems.writers import ClientFactory, CommitStatus, IdempotencyKey, TableWriter, commit_retries_option
 
 if TYPE_CHECKING:

@@ -8,17 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 from tidemark.services.base import Service
-from tidemark.services.flink.server import Flink
+from tidemark.services.engines.connect import KafkaConnect, KafkaConnectPrompt
+from tidemark.services.engines.flink import Flink
+from tidemark.services.engines.spark_formats import SparkIceberg as Engine
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.kafka import Kafka
-from tidemark.services.pipelines.connect import KafkaConnect, KafkaConnectPrompt
-from tidemark.services.spark.formats import SparkIceberg as Engine
 from tidemark.systems.base import Context, Durability, Options, Variant, option
 from tidemark.systems.duckdb_client import literal
 from tidemark.systems.iceberg.catalog import REFERENCE, as_it_is
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
-from tidemark.systems.sinks.base import TIME, TYPES, Source, StreamingSink, columns, quoted
-from tidemark.systems.sinks.spark import ALIGNED, Sink, SparkSink
+from tidemark.systems.sinks import ALIGNED, TIME, TYPES, Sink, Source, SparkSink, StreamingSink, columns, quoted
 from tidemark.systems.tables import TableSystem
 
 NOTHING_ACKNOWLEDGED = "a pipeline acknowledges nothing"

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from tidemark.services.base import Service
+from tidemark.services.engines.spark_formats import SparkIceberg
 from tidemark.services.programs.process import give
-from tidemark.services.spark.formats import SparkIceberg
 from tidemark.systems.base import Options, option
-from tidemark.systems.spark_sql.base import REGISTER_S, ModeOptions, SqlEngineTable, Written
+from tidemark.systems.spark_sql import REGISTER_S, ModeOptions, SqlEngineTable, Written
 
 NAMESPACE = "db"
 FIRST, HINT = "v1.metadata.json", "version-hint.text"  # of a table in a catalog that is a folder

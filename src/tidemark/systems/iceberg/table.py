@@ -86,7 +86,7 @@ class IcebergTable(Stored):
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         self.say(pyiceberg_client.PYICEBERG.remark())
-        choice = chosen_catalog(options.catalog, options.file_io, options.storage, options.rtt_ms)
+        choice = chosen_catalog(options)
         self._rest = cast(Server, context.services[choice.server])
         chosen = as_it_is(choice, self._rest)
         self.catalog, self.durability = chosen.label, chosen.durability
@@ -97,7 +97,7 @@ class IcebergTable(Stored):
 
     @classmethod
     def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
-        return (chosen_catalog(options.catalog, options.file_io, options.storage, options.rtt_ms).server,)
+        return (chosen_catalog(options).server,)
 
     @classmethod
     def unavailable(cls, options: Any) -> str | None:

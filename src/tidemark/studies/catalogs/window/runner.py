@@ -18,9 +18,9 @@ from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.paths import private_directory
-from tidemark.runs.coding.serde import Pairs, pairs, written
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import Oracle
+from tidemark.runs.serde import Pairs, pairs, written
 from tidemark.services.postgres import Postgres
 from tidemark.software.tools import tool_versions
 from tidemark.studies.catalogs.record import Step

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tidemark.errors import ServiceError, SystemFailure
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed
-from tidemark.runs.coding.serde import written
+from tidemark.runs.serde import written
 from tidemark.services.programs.process import tail
 from tidemark.studies.ingest.load.crew import ReconnectingWriters, Writing, show_factory, surviving
 from tidemark.studies.ingest.load.records import ACKED, NUMBERS, SENT, UNKNOWN, by_field

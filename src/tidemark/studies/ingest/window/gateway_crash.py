@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tidemark.machine.processes import cpu_seconds
 from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
-from tidemark.runs.coding.serde import written
+from tidemark.runs.serde import written
 from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.load.crew import DRAIN_S, LATE_REQUEST, GatewayPool
 from tidemark.studies.ingest.load.reconnecting_clients import ReconnectingClientConfig, leave_port

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
-from tidemark.runs.coding.serde import written
+from tidemark.runs.serde import written
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.load.crew import GatewayPool

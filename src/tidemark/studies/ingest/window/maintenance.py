@@ -15,8 +15,8 @@ from typing import Any, Self
 
 from tidemark.machine.sampler import Group
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed
-from tidemark.runs.coding.serde import written
 from tidemark.runs.manifest import Footprint
+from tidemark.runs.serde import written
 from tidemark.studies.ingest.load.compactor import Call, Upkeep
 from tidemark.studies.ingest.load.crew import DRAIN_S, Program, WorkerPool, worker_config
 from tidemark.studies.ingest.load.row_counter import NOT_COUNTED, Polls

@@ -17,7 +17,7 @@ import numpy as np
 
 from tidemark.errors import SystemFailure
 from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
-from tidemark.runs.coding.serde import written
+from tidemark.runs.serde import written
 from tidemark.studies.ingest.load.crew import DRAIN_S, GatewayPool, Program, WorkerPool, worker_config
 from tidemark.studies.ingest.load.records import ACKED, NUMBERS, by_field
 from tidemark.studies.ingest.load.schedule import Notes, read_notes

@@ -20,9 +20,9 @@ from tidemark.machine.power import Disk, stop
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed
 from tidemark.paths import private_directory
-from tidemark.runs.coding.serde import written
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import Oracle
+from tidemark.runs.serde import written
 from tidemark.services.base import files_below
 from tidemark.studies.ingest.load.crew import ReconnectingWriters, surviving
 from tidemark.studies.ingest.load.records import ACKED, NUMBERS, by_field
@@ -33,8 +33,7 @@ from tidemark.studies.ingest.window.fault_injection import BACK_S, LOOK_S, TABLE
 from tidemark.studies.ingest.window.oracle import OF_TABLE
 from tidemark.studies.ingest.window.runner import IngestWindow, WriteRunner, fresh_table, versions
 from tidemark.studies.ingest.window.unsynced_data import commits_at_risk
-from tidemark.systems.disk import count_and_bytes
-from tidemark.systems.tables import TableSystem
+from tidemark.systems.tables import TableSystem, count_and_bytes
 
 if TYPE_CHECKING:
     from tidemark.runs.manifest import SystemPart

@@ -14,11 +14,10 @@ import pyarrow as pa
 
 from tidemark.errors import SystemFailure
 from tidemark.measure.describe import system_part
-from tidemark.measure.done import DoneWindow
-from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
+from tidemark.measure.workload import CheckResult, DoneWindow, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.paths import private_directory
-from tidemark.runs.coding.serde import written
 from tidemark.runs.proofs import Oracle
+from tidemark.runs.serde import written
 from tidemark.studies.ingest.record import PruningRecord, Words
 from tidemark.studies.ingest.settings import PruningSettings
 from tidemark.systems.pruning_dataset import PREDICATES, rows_of, schema

@@ -23,9 +23,9 @@ from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.paths import private_directory
-from tidemark.runs.coding.serde import written
 from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
+from tidemark.runs.serde import written
 from tidemark.studies.ingest.load.crew import GatewayPool, WorkerPool, Writing, worker_config
 from tidemark.studies.ingest.load.records import ACKED, NOT_TOLD, OUTCOMES, by_field
 from tidemark.studies.ingest.load.writer import WorkerConfig, batches

@@ -16,9 +16,9 @@ from typing import Any
 
 from tidemark.code import PACKAGE
 from tidemark.errors import MachineError
+from tidemark.integrity import sha256_of
 from tidemark.paths import Workspace, exclusive, private_directory
 from tidemark.services.programs.process import launched, server_environment, tail
-from tidemark.services.programs.provision import sha256_of
 from tidemark.services.programs.tools import tool_lock
 from tidemark.software.tools import tool_python
 from tidemark.studies.lhbench.data import many_files
@@ -33,7 +33,7 @@ from tidemark.studies.lhbench.settings import (
     scale_word,
 )
 from tidemark.studies.lhbench.verifier.readers import DELTA, ICEBERG
-from tidemark.systems.spark_sql.base import Written
+from tidemark.systems.spark_sql import Written
 
 TOOL = "lhbench"
 PROGRAM = "tidemark.studies.lhbench.verifier.program"

@@ -1,1 +1,0 @@
-"""Encoding and decoding of run files, including files of older schema versions."""

@@ -1,0 +1,168 @@
+"""DuckLake with its catalog on a server: in PostgreSQL, with or without inlined rows, or in a process with DuckDB."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from tidemark.services.base import Service
+from tidemark.services.postgres import Postgres
+from tidemark.services.quack import Quack, QuackCatalog
+from tidemark.systems.base import NONE_PER_WRITE, USERS_OWN, Capability, Context, Durability, Options, PerWrite
+from tidemark.systems.catalogs.databases import Ask, open_postgres
+from tidemark.systems.duckdb_client import DUCKDB, connect, literal, reader_name
+from tidemark.systems.ducklake import catalog
+from tidemark.systems.ducklake.table import TABLE_NAME, DuckLakePostgresOptions, Inlining, SharedCatalog
+from tidemark.systems.object_store import promise
+from tidemark.systems.postgres_catalog import POSTGRES_COMMIT, promised, shown, without_password
+from tidemark.systems.tables import Committed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+REFUSES_INFINITY = "DuckLake 0.3 cannot inline infinite numbers into PostgreSQL"
+FLUSHED_LOG = "The server flushes its log before it acknowledges the commit (synchronous_commit = on)"
+POSTGRES_DURABILITY = Durability(
+    f"{FLUSHED_LOG}; the client leaves the Parquet file to the page cache.",
+    server_syncs_per_write={Postgres: POSTGRES_COMMIT},
+)
+PROTOCOL = ("httpfs", "quack")
+QUACK_COMMIT = PerWrite(6, 6.5)  # more if the WAL is checkpointed into the file
+NOT_ATOMIC = (
+    "a commit is six statements, each of them a transaction of the server's: one that is interrupted leaves a part of "
+    "itself in the catalog"
+)
+
+
+class CatalogInPostgres(SharedCatalog):
+    """DuckLake with its own catalog database in PostgreSQL; its password never appears in SQL."""
+
+    catalog: str = "PostgreSQL"
+    # A catalog in a file is open to one process at a time, so that commits cannot conflict there.
+    capabilities: frozenset[Capability] = SharedCatalog.capabilities | {Capability.MAINTENANCE, Capability.HISTORY}
+    needs: ClassVar[tuple[type[Service], ...]] = (Postgres,)
+    Options: ClassVar[type[Options]] = DuckLakePostgresOptions
+    extensions: tuple[str, ...] = ("ducklake", "postgres_scanner")
+    durability: Durability = POSTGRES_DURABILITY
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        self.withdraw(REFUSES_INFINITY)
+        if self._row_limit and not DUCKDB.release().ducklake_inlines_infinity:
+            self.capabilities -= {Capability.INFINITY}
+            self.say(REFUSES_INFINITY)
+        else:
+            self.capabilities |= {Capability.INFINITY}
+        self._postgres = cast(Postgres, context.services[Postgres])
+        if self._postgres.is_external:
+            self.catalog = f"PostgreSQL, {USERS_OWN}"
+        self._database = f"ducklake_{secrets.token_hex(6)}"
+        self._address = ""
+        self._empty_bytes = 0
+
+    def create(self, schema: pa.Schema) -> None:
+        address = without_password(self._postgres.create_database(self._database), self.context.directory)
+        self._empty_bytes = self._postgres.database_bytes(self._database)
+        self._address = make_conninfo(**address)
+        if self.folder is not None:
+            self.durability = promise(f"{FLUSHED_LOG}.")
+        self.durability = promised(self.durability, self.durability_level, self._postgres, self._database)
+        super().create(schema)
+
+    @property
+    def _asks_by(self) -> str:
+        return f"psycopg {psycopg.__version__} (the catalog's tables)"
+
+    def _open_query(self) -> AbstractContextManager[Ask]:
+        return open_postgres(self._postgres, self._database)
+
+    def visible_rows(self) -> int:
+        return sum(each.rows for each in self.history())
+
+    def history(self) -> Sequence[Committed]:
+        with self._open_query() as ask:
+            return catalog.history(ask, TABLE_NAME)
+
+    def refused(self) -> int:
+        with self._open_query() as ask:
+            return catalog.refused(ask)
+
+    @property
+    def _catalog_address(self) -> str:
+        return f"postgres:{self._address}"
+
+    def _catalog_bytes(self) -> int:
+        return self._postgres.database_bytes(self._database) - self._empty_bytes
+
+    def settings(self) -> Mapping[str, str]:
+        return {**super().settings(), **shown(self._postgres.durability_settings(self._database))}
+
+
+class DuckLake(CatalogInPostgres):
+    name: ClassVar[str] = "ducklake"
+    title: ClassVar[str] = "DuckLake"
+    in_thesis: ClassVar[bool] = True
+    capabilities: frozenset[Capability] = CatalogInPostgres.capabilities | {Capability.BUNDLES, Capability.PLANS}
+
+
+class DuckLakeInlinedPostgres(Inlining, CatalogInPostgres):
+    full_syncs_per_write: ClassVar[PerWrite] = NONE_PER_WRITE  # the commit holds the rows
+    name: ClassVar[str] = "ducklake-inlined-postgres"
+    title: ClassVar[str] = "DuckLake + inlining (PostgreSQL)"
+    notes: tuple[str, ...] = (*Inlining.notes, REFUSES_INFINITY)
+    capabilities: frozenset[Capability] = (Inlining.capabilities | CatalogInPostgres.capabilities) - {
+        Capability.INFINITY
+    }
+
+    @classmethod
+    def of_release(cls) -> frozenset[Capability]:
+        return frozenset({Capability.INFINITY} if DUCKDB.release().ducklake_inlines_infinity else ())
+
+
+class DuckLakeQuack(SharedCatalog):
+    """DuckLake with its catalog in another process's DuckDB, accessed by DuckDB's Quack protocol."""
+
+    name: ClassVar[str] = "ducklake-quack"
+    title: ClassVar[str] = "DuckLake (Quack)"
+    catalog: str = "DuckDB over Quack"
+    notes: tuple[str, ...] = (NOT_ATOMIC,)
+    extensions: tuple[str, ...] = ("ducklake", *PROTOCOL)
+    needs: ClassVar[tuple[type[Service], ...]] = (Quack,)
+    capabilities: frozenset[Capability] = SharedCatalog.capabilities | {Capability.BUNDLES}
+    durability: Durability = Durability(
+        "The server's DuckDB flushes its log at each of the six statements that a commit is; the client leaves the "
+        "Parquet file to the page cache.",
+        server_syncs_per_write={Quack: QUACK_COMMIT},
+    )
+
+    @cached_property
+    def _catalog(self) -> QuackCatalog:
+        return cast(Quack, self.context.services[Quack]).make_catalog()
+
+    @property
+    def _catalog_address(self) -> str:
+        return self._catalog.address
+
+    def _attachments(self) -> tuple[str, ...]:
+        return (self._catalog.secret(), *super()._attachments())
+
+    def _catalog_bytes(self) -> int:
+        return self._catalog.size()
+
+    @property
+    def _asks_by(self) -> str:
+        return f"{reader_name('quack')} (the catalog's tables, without DuckLake)"
+
+    @contextmanager
+    def _open_query(self) -> Iterator[Ask]:
+        """Yield a function that has the server answer a query."""
+        with connect(PROTOCOL, self.context.directory) as connection:
+            connection.execute(self._catalog.secret())
+            address = literal(self._catalog.address)
+            yield lambda query: connection.sql(f"FROM quack_query({address}, {literal(query)})").fetchall()
