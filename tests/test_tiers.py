@@ -32,8 +32,8 @@ def test_nearest_named_folder_decides(file: str, tier: str) -> None:
 
 
 def test_folder_without_a_tier_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"tests/nobody/knows: no tier of tests/tiers\.py names this folder"):
-        tier_of(Path("nobody/knows/test_it.py"))
+    with pytest.raises(ValueError, match=r"tests/elsewhere/deep: no tier of tests/tiers\.py names this folder"):
+        tier_of(Path("elsewhere/deep/test_it.py"))
 
 
 def test_every_file_is_collected_by_one_tier() -> None:
