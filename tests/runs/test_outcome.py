@@ -12,26 +12,26 @@ from pathlib import Path
 import pytest
 
 from tidemark.errors import RebootNeeded, ServiceError
-from tidemark.runs.outcome import Disturbed, Outcome, attempt, disturbed_runs, finished_runs, read_attempts
+from tidemark.runs.outcome import Disturbed, Outcome, SeriesRecord
 
 BEGIN = """
 import sys
 from pathlib import Path
-from tidemark.runs.outcome import attempt
-with attempt(Path(sys.argv[1])):
+from tidemark.runs.outcome import SeriesRecord
+with SeriesRecord(Path(sys.argv[1])).attempt():
     print("begun", flush=True)
     input()
 """
 
 
 def test_every_kind_of_end_is_recorded(tmp_path: Path) -> None:
-    with pytest.raises(ServiceError), attempt(tmp_path):
+    with pytest.raises(ServiceError), SeriesRecord(tmp_path).attempt():
         raise ServiceError("PostgreSQL ended on its own")
-    with pytest.raises(KeyboardInterrupt), attempt(tmp_path):
+    with pytest.raises(KeyboardInterrupt), SeriesRecord(tmp_path).attempt():
         raise KeyboardInterrupt
-    with attempt(tmp_path):
+    with SeriesRecord(tmp_path).attempt():
         pass
-    found = read_attempts(tmp_path)
+    found = SeriesRecord(tmp_path).attempts()
     assert [each.status for each in found] == ["failed", "interrupted", "complete"]
     assert [each.number for each in found] == [1, 2, 3]
     assert [each.exit_code for each in found] == [5, 130, 0]
@@ -44,34 +44,36 @@ def test_killed_attempt_is_recorded_as_killed(tmp_path: Path) -> None:
     assert child.stdout is not None and child.stdout.readline() == b"begun\n"
     os.kill(child.pid, signal.SIGKILL)
     child.communicate()
-    with attempt(tmp_path):
+    with SeriesRecord(tmp_path).attempt():
         pass
-    killed, done = read_attempts(tmp_path)
+    killed, done = SeriesRecord(tmp_path).attempts()
     assert killed.status == "killed" and killed.ended_at is None and killed.exit_code is None
     assert done.status == "complete" and done.number == 2
 
 
 def test_waiting_for_a_restart_is_no_attempt(tmp_path: Path) -> None:
-    with pytest.raises(RebootNeeded), attempt(tmp_path):
+    with pytest.raises(RebootNeeded), SeriesRecord(tmp_path).attempt():
         raise RebootNeeded("waits")
-    assert read_attempts(tmp_path) == ()
+    assert SeriesRecord(tmp_path).attempts() == ()
 
 
 def test_disturbed_runs_are_listed_separately_from_counted_runs(tmp_path: Path) -> None:
     for name, reasons in (("run-1", []), ("disturbed/run-1-1", ["steal: 0.4"]), ("disturbed/run-0-2", ["gap: 3 s"])):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "run.json").write_text(json.dumps({"interference": {"disturbed": reasons}}))
-    assert finished_runs(tmp_path) == [1]
-    assert disturbed_runs(tmp_path) == (
+    assert SeriesRecord(tmp_path).finished() == [1]
+    assert SeriesRecord(tmp_path).disturbed() == (
         Disturbed(0, 2, "disturbed/run-0-2", ("gap: 3 s",)),
         Disturbed(1, 1, "disturbed/run-1-1", ("steal: 0.4",)),
     )
 
 
 def test_written_outcome_is_read_back_unchanged(tmp_path: Path) -> None:
-    with attempt(tmp_path):
+    with SeriesRecord(tmp_path).attempt():
         pass
-    outcome = Outcome("complete", None, 0, (0, 1), read_attempts(tmp_path), (Disturbed(1, 1, "x", ("a", "b")),))
+    outcome = Outcome(
+        "complete", None, 0, (0, 1), SeriesRecord(tmp_path).attempts(), (Disturbed(1, 1, "x", ("a", "b")),)
+    )
     outcome.write(tmp_path / "outcome.json")
     assert Outcome.read(tmp_path / "outcome.json") == outcome
     old = {"status": "failed", "reason": "x", "exit_code": 5, "runs": []}

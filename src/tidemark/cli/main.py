@@ -98,13 +98,13 @@ def list_series(context: typer.Context, config: Overrides = None, configfile: Co
     from tidemark.config import load
     from tidemark.machine import reboot
     from tidemark.pipeline.plan import make_plan
-    from tidemark.runs.outcome import Outcome, finished_runs, outcome_path
+    from tidemark.runs.outcome import Outcome, SeriesRecord, outcome_path
 
     workspace = Workspace(Path.cwd())
     waiting = reboot.read(workspace).waiting
     for spec in make_plan(load(configfile, values(context, config))).series:
         path = outcome_path(workspace, spec)
-        runs = len(finished_runs(path.parent))
+        runs = len(SeriesRecord(path.parent).finished())
         state = "waiting" if spec.id == waiting else "pending"
         state = Outcome.read(path).status if path.exists() else state
         print(f"{spec.position + 1:3}  {spec.label:42} {state:9} {runs} of {spec.runs} runs")

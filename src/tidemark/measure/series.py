@@ -6,7 +6,6 @@ import json
 import re
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from tidemark.errors import RebootNeeded, TidemarkError
 from tidemark.machine import cold, reboot
@@ -17,14 +16,14 @@ from tidemark.measure.session import ServerSession, described, logs_folder, seri
 from tidemark.measure.workload import ProgressCallback, Workload
 from tidemark.paths import Workspace, private_directory
 from tidemark.process_lifetime import was_interrupted
-from tidemark.runs.outcome import Outcome, attempt, disturbed_runs, finished_runs, outcome_path, read_attempts
+from tidemark.runs.outcome import Outcome, SeriesRecord
 from tidemark.runs.spec import SeriesSpec
 from tidemark.systems.registry import variant_of
 
 
 def needs_restart(spec: SeriesSpec, kind: type[Workload], workspace: Workspace) -> bool:
     """Return True if `spec`, of the workload `kind`, still has a cold run to do, which requires an unused boot."""
-    if spec.cold != "reboot" or 0 in finished_runs(workspace.root / spec.directory):
+    if spec.cold != "reboot" or 0 in SeriesRecord(workspace.root / spec.directory).finished():
         return False
     return kind.unavailable(spec, variant_of(spec)) is None
 
@@ -37,30 +36,26 @@ def measure_series(spec: SeriesSpec, kind: type[Workload], workspace: Workspace,
     is not counted, so that its hot runs are hot. Raises RebootNeeded, and writes nothing, if the cold run needs
     an unused boot and this one has been used.
     """
-    directory = series_folder(spec, workspace)
-    private_directory(directory)
+    record = SeriesRecord(series_folder(spec, workspace))
+    private_directory(record.directory)
     reason = kind.unavailable(spec, variant_of(spec))
     if reason is not None:
-        outcome = Outcome("not-run", reason, 0, ())
-    else:
-        try:
-            with attempt(directory), hold_machine(show):
-                try:
-                    _measure(ServerSession(spec, kind, workspace, show), directory)
-                except RebootNeeded:
-                    raise
-                except Exception as error:
-                    if was_interrupted():
-                        raise KeyboardInterrupt from error
-                    raise _failed(error, spec, workspace) from error
-            outcome = Outcome("complete", None, 0, tuple(finished_runs(directory)))
-        except RebootNeeded:
-            raise
-        except TidemarkError as error:
-            outcome = Outcome("failed", str(error), error.exit_code, tuple(finished_runs(directory)))
-    outcome = replace(outcome, attempts=read_attempts(directory), disturbed=disturbed_runs(directory))
-    outcome.write(outcome_path(workspace, spec))
-    return outcome
+        return record.end("not-run", reason)
+    try:
+        with record.attempt(), hold_machine(show):
+            try:
+                _measure(ServerSession(spec, kind, workspace, show), record)
+            except RebootNeeded:
+                raise
+            except Exception as error:
+                if was_interrupted():
+                    raise KeyboardInterrupt from error
+                raise _failed(error, spec, workspace) from error
+    except RebootNeeded:
+        raise
+    except TidemarkError as error:
+        return record.end("failed", str(error), error.exit_code)
+    return record.end("complete")
 
 
 def _failed(error: Exception, spec: SeriesSpec, workspace: Workspace) -> TidemarkError:
@@ -73,13 +68,13 @@ def _failed(error: Exception, spec: SeriesSpec, workspace: Workspace) -> Tidemar
     return failed
 
 
-def _measure(server_session: ServerSession, directory: Path) -> None:
+def _measure(server_session: ServerSession, record: SeriesRecord) -> None:
     """Measure the missing runs; a cold run that is to be measured again gets a separate `ServerSession`."""
     spec, workspace = server_session.spec, server_session.workspace
     if spec.dataset_directory:
         trips = json.loads((workspace.root / spec.dataset_directory / "dataset.json").read_text())
-        _set_aside(directory, trips["sha256"])
-    missing = _missing(spec, directory)
+        record.set_aside(trips["sha256"])
+    missing = record.missing(spec.runs)
     if not missing:
         return
     reboot.claim(workspace, spec.id, alone=spec.cold == "reboot" and missing[0] == 0)
@@ -88,22 +83,4 @@ def _measure(server_session: ServerSession, directory: Path) -> None:
         in_a_child(server_session.probe)
     while missing:
         in_a_child(partial(server_session.measure, missing))
-        missing = _missing(spec, directory)
-
-
-def _missing(spec: SeriesSpec, directory: Path) -> list[int]:
-    finished = finished_runs(directory)
-    return [number for number in range(spec.runs) if number not in finished]
-
-
-def _set_aside(directory: Path, sha256: str) -> None:
-    """Move runs on other trips aside (the dataset was acquired again from another source): kept, but not counted."""
-    for path in directory.glob("run-*/run.json"):
-        if json.loads(path.read_text())["dataset"]["sha256"] != sha256:
-            number = 1
-            while (directory / f"superseded-{number}").exists():
-                number += 1
-            (directory / f"superseded-{number}").mkdir()
-            for run in directory.glob("run-*"):
-                run.rename(directory / f"superseded-{number}" / run.name)
-            return
+        missing = record.missing(spec.runs)

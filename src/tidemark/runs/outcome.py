@@ -17,7 +17,7 @@ from tidemark.runs.spec import SeriesSpec
 STATUSES = ("complete", "failed", "not-run")
 KILLED = "killed"
 INTERRUPTED = 130  # the exit code
-ATTEMPTS = "attempts.json"
+ATTEMPTS, OUTCOME = "attempts.json", "outcome.json"
 DISTURBED = "disturbed"  # folder of runs that were measured again
 
 
@@ -70,58 +70,85 @@ class Outcome:
 
 
 def outcome_path(workspace: Workspace, spec: SeriesSpec) -> Path:
-    return workspace.root / spec.directory / "outcome.json"
+    return workspace.root / spec.directory / OUTCOME
 
 
-def finished_runs(directory: Path) -> list[int]:
-    """Return the numbers of the runs whose files are complete, in ascending order."""
-    return sorted(int(path.parent.name.removeprefix("run-")) for path in directory.glob("run-*/run.json"))
+@dataclass(frozen=True, slots=True)
+class SeriesRecord:
+    """Folder of a series: its finished runs, its attempts, the runs that were measured again, and its outcome."""
 
+    directory: Path
 
-def disturbed_runs(directory: Path) -> tuple[Disturbed, ...]:
-    """Return the runs of a series that were measured again, oldest first."""
-    found = []
-    for path in sorted(directory.glob(f"{DISTURBED}/run-*/run.json")):
-        number, attempt = map(int, path.parent.name.removeprefix("run-").split("-"))
-        reasons = Fields.read(path).part("interference").texts("disturbed")
-        found.append(Disturbed(number, attempt, f"{DISTURBED}/{path.parent.name}", reasons))
-    return tuple(found)
+    def finished(self) -> list[int]:
+        """Return the numbers of the runs whose files are complete, in ascending order."""
+        return sorted(int(path.parent.name.removeprefix("run-")) for path in self.directory.glob("run-*/run.json"))
 
+    def missing(self, runs: int) -> list[int]:
+        """Return the numbers of those of `runs` runs that are not finished."""
+        finished = self.finished()
+        return [number for number in range(runs) if number not in finished]
 
-def read_attempts(directory: Path) -> tuple[Attempt, ...]:
-    """Return the attempts of a series, oldest first; empty before the first one."""
-    path = directory / ATTEMPTS
-    return tuple(read(Attempt, each) for each in Fields.read_list(path)) if path.exists() else ()
+    def set_aside(self, trips_sha256: str) -> None:
+        """Move runs on other trips aside (the dataset was acquired again from another source): kept, not counted."""
+        for path in self.directory.glob("run-*/run.json"):
+            if json.loads(path.read_text())["dataset"]["sha256"] != trips_sha256:
+                number = 1
+                while (self.directory / f"superseded-{number}").exists():
+                    number += 1
+                (self.directory / f"superseded-{number}").mkdir()
+                for run in self.directory.glob("run-*"):
+                    run.rename(self.directory / f"superseded-{number}" / run.name)
+                return
 
+    def disturbed(self) -> tuple[Disturbed, ...]:
+        """Return the runs that were measured again, oldest first."""
+        found = []
+        for path in sorted(self.directory.glob(f"{DISTURBED}/run-*/run.json")):
+            number, attempt = map(int, path.parent.name.removeprefix("run-").split("-"))
+            reasons = Fields.read(path).part("interference").texts("disturbed")
+            found.append(Disturbed(number, attempt, f"{DISTURBED}/{path.parent.name}", reasons))
+        return tuple(found)
 
-@contextmanager
-def attempt(directory: Path) -> Iterator[None]:
-    """Record the start of an attempt and its end; an attempt whose process is killed stays `killed`.
+    def attempts(self) -> tuple[Attempt, ...]:
+        """Return the attempts, oldest first; empty before the first one."""
+        path = self.directory / ATTEMPTS
+        return tuple(read(Attempt, each) for each in Fields.read_list(path)) if path.exists() else ()
 
-    Waiting for a restart of the machine does not count as an attempt.
-    """
-    before = read_attempts(directory)
-    this = Attempt(len(before) + 1, _now(), None, KILLED, None, None)
-    _write(directory, (*before, this))
-    try:
-        yield
-    except RebootNeeded:
-        _write(directory, before)
-        raise
-    except KeyboardInterrupt:
-        _write(directory, (*before, replace(this, ended_at=_now(), status="interrupted", exit_code=INTERRUPTED)))
-        raise
-    except TidemarkError as error:
-        failed = replace(this, ended_at=_now(), status="failed", reason=str(error), exit_code=error.exit_code)
-        with suppress(OSError):  # a full disk must not hide why the series failed
-            _write(directory, (*before, failed))
-        raise
-    _write(directory, (*before, replace(this, ended_at=_now(), status="complete", exit_code=0)))
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Record the start of an attempt and its end; an attempt whose process is killed stays `killed`.
+
+        Waiting for a restart of the machine does not count as an attempt.
+        """
+        before = self.attempts()
+        this = Attempt(len(before) + 1, _now(), None, KILLED, None, None)
+        self._write(*before, this)
+        try:
+            yield
+        except RebootNeeded:
+            self._write(*before)
+            raise
+        except KeyboardInterrupt:
+            self._write(*before, replace(this, ended_at=_now(), status="interrupted", exit_code=INTERRUPTED))
+            raise
+        except TidemarkError as error:
+            failed = replace(this, ended_at=_now(), status="failed", reason=str(error), exit_code=error.exit_code)
+            with suppress(OSError):  # a full disk must not hide why the series failed
+                self._write(*before, failed)
+            raise
+        self._write(*before, replace(this, ended_at=_now(), status="complete", exit_code=0))
+
+    def end(self, status: str, reason: str | None = None, exit_code: int = 0) -> Outcome:
+        """Write outcome.json, with the runs and attempts so far, and return it."""
+        runs = () if status == "not-run" else tuple(self.finished())
+        outcome = Outcome(status, reason, exit_code, runs, self.attempts(), self.disturbed())
+        outcome.write(self.directory / OUTCOME)
+        return outcome
+
+    def _write(self, *attempts: Attempt) -> None:
+        content = json.dumps([written(each) for each in attempts], indent=1)
+        write_atomically(self.directory / ATTEMPTS, content + "\n")
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _write(directory: Path, attempts: tuple[Attempt, ...]) -> None:
-    write_atomically(directory / ATTEMPTS, json.dumps([written(each) for each in attempts], indent=1) + "\n")
