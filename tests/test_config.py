@@ -198,7 +198,7 @@ def places(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 def test_mutated_file_gives_a_configuration_or_a_config_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """tests/cli/slow has the same with ten times as many files."""
+    """tests/scale has the same with ten times as many files."""
     load_a_mutation(tmp_path_factory, data)
 
 

@@ -56,7 +56,7 @@ TIERS = (
         ),
     ),
     Tier("integration", 15, ("analysis/slow", "cli/slow", "conformance", "findings", "results/slow", "services")),
-    Tier("all", 45, ("end_to_end", "nix", "stacks")),
+    Tier("all", 45, ("conformance/engines", "end_to_end", "nix", "scale", "services/engines", "stacks")),
 )
 
 

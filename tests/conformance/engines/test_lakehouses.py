@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from tests.conformance.conftest import OF_A_STACK, Servers
 
 from tidemark.errors import ServiceError, TidemarkError
 from tidemark.paths import Workspace
@@ -25,8 +26,6 @@ from tidemark.studies.lhbench.window import second_engine
 from tidemark.systems.base import Context
 from tidemark.systems.registry import of_kind
 from tidemark.systems.spark_sql import COPY_ON_WRITE, MERGE_ON_READ, SqlEngineTable
-
-from .conftest import OF_A_STACK, Servers
 
 pytestmark = pytest.mark.skipif(OF_A_STACK in os.environ, reason="nothing of a stack's libraries is asked for")
 
