@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,9 +35,6 @@ from tidemark.studies.ingest.settings import OWN, WritersSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, OF_TABLE, Finding, look, states
 from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
-
-if TYPE_CHECKING:
-    pass
 
 WRITERS, CLIENTS = "writers", "clients"  # process groups: writers of the table, and clients of a front
 MOST_A_SECOND = 500_000  # attempts of one writer that its records have room for; the null system reaches 130,000
