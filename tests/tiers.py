@@ -20,7 +20,7 @@ TESTS = Path(__file__).parent
 REPORTS = TESTS.parent / ".tidemark" / "tests"
 NO_TESTS = 5  # pytest's exit code if no test was selected
 SLOWEST = 20
-PROGRAMS = ["iceberg-rest", "kafka", "postgres"]  # what the default tier's servers run from
+PROGRAMS, TOOLS = ("iceberg-rest", "kafka", "postgres"), ("lance",)  # what the default tier uses
 PARALLEL = ["-n", "2", "--dist", "loadscope", "--no-loadscope-reorder"]
 
 
@@ -55,7 +55,21 @@ TIERS = (
             "studies",
         ),
     ),
-    Tier("integration", 15, ("analysis/slow", "cli/slow", "conformance", "findings", "results/slow", "services")),
+    Tier(
+        "integration",
+        15,
+        (
+            "analysis/slow",
+            "cli/slow",
+            "conformance",
+            "findings",
+            "machine/slow",
+            "pipeline/slow",
+            "results/slow",
+            "services",
+            "studies/processes",
+        ),
+    ),
     Tier("all", 45, ("conformance/engines", "end_to_end", "nix", "scale", "services/engines", "stacks")),
 )
 
@@ -96,11 +110,17 @@ def python(module: str, *words: str) -> int:
     return status
 
 
+def set_up(whole: bool) -> int:
+    """Fetch the programs and make the environments that tests use, all or those of the default tier."""
+    tools = sorted(path.stem for path in (TESTS.parent / "envs" / "tools").glob("*.lock")) if whole else TOOLS
+    failed = python("tidemark", "provision", *([] if whole else PROGRAMS))
+    return failed or next(filter(None, (python("tidemark", "tool", name) for name in tools)), 0)
+
+
 def run(chosen: tuple[Tier, ...], long: bool) -> int:
     """Run the chosen tiers and return the first exit code that is not 0; the JUnit reports are kept in `REPORTS`."""
     began = time.monotonic()
-    programs = PROGRAMS if len(chosen) == 1 else []  # all of them
-    if status := python("tidemark", "provision", *programs):
+    if status := set_up(whole=len(chosen) > 1):
         return status
     lines, slowest = [f"{'set-up':12} {minutes(time.monotonic() - began)}, counted in no tier"], []
     failed, began, which = 0, time.monotonic(), "" if long else " and not long"

@@ -11,7 +11,7 @@ import pytest
 
 from tidemark.pipeline.runner import command_line
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def snakemake(workspace: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -96,7 +96,7 @@ with spread(say_and_wait, range(FEWEST), prepare=take, given=(0,), modules=("tid
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="with one processor no other process is started")
 def test_killing_the_parent_ends_all_of_its_worker_processes(tmp_path: Path) -> None:
     """This includes the workers, the fork server, and the semaphore tracker; the semaphores must be gone as well."""
-    root, said = Path(__file__).parents[2], tmp_path / "said"
+    root, said = Path(__file__).parents[3], tmp_path / "said"
     with said.open("w") as output:  # not a pipe: surviving processes would keep it open
         process = subprocess.Popen([sys.executable, "-c", SPREAD], cwd=root, stdout=output, stderr=output)
     try:

@@ -1,0 +1,1 @@
+"""Tests of samplers, which need seconds to sample."""

@@ -1,0 +1,1 @@
+"""Tests that start Snakemake, two to three seconds each time."""
