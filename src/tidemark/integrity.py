@@ -66,15 +66,15 @@ def differences(folder: Path, *, by_hash: bool = False) -> list[str] | None:
         return []
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing releases the GIL
         found = dict(zip(doubtful, pool.map(lambda name: _entry(Path(folder, name)), doubtful), strict=True))
-    said = []
+    lines = []
     for name, entry in found.items():
         if not entry:
-            said.append(f"{folder / name} is missing")
+            lines.append(f"{folder / name} is missing")
         elif entry[-1] != entries[name][-1]:
-            said.append(f"{folder / name} was changed")
-    if not said and any(entries[name] != entry for name, entry in found.items()) and _is_writable(folder):
+            lines.append(f"{folder / name} was changed")
+    if not lines and any(entries[name] != entry for name, entry in found.items()) and _is_writable(folder):
         _write(folder, entries | found)
-    return said
+    return lines
 
 
 def is_whole(folder: Path) -> bool:

@@ -177,8 +177,8 @@ def open_parquet(path: Path) -> pq.ParquetFile:
     try:
         file = pq.ParquetFile(path, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
-        said = " ".join(str(error).split()).removesuffix(".")
-        raise DatasetError(f"{path}: its Parquet footer cannot be read: {said}. Get the file again.") from error
+        text = " ".join(str(error).split()).removesuffix(".")
+        raise DatasetError(f"{path}: its Parquet footer cannot be read: {text}. Get the file again.") from error
     _check_extent(path, file.metadata, size)
     return file
 

@@ -169,8 +169,8 @@ def why_not() -> str | None:
 def _run(*command: str | Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().replace("\n", "; ")
-        raise MachineError(f"{command[0]} failed: {said or f'exit status {done.returncode}'}")
+        text = (done.stderr or done.stdout).strip().replace("\n", "; ")
+        raise MachineError(f"{command[0]} failed: {text or f'exit status {done.returncode}'}")
 
 
 def _digest(image: Path, copy: BinaryIO | None = None) -> str:

@@ -140,26 +140,26 @@ class Watch:
         seconds = max(self._seconds, 1e-9)
         foreign = max(0.0, self._programs - self._ours - self._kernel) / seconds
         steal = self._stolen / seconds
-        said = []
+        lines = []
         if foreign > bounds.foreign_cores:
-            said.append(f"foreign processor time: {foreign:.2f} processors on average{self._culprits(seconds)}")
+            lines.append(f"foreign processor time: {foreign:.2f} processors on average{self._culprits(seconds)}")
         if steal > bounds.steal_cores:
-            said.append(f"steal: the hypervisor kept {steal:.2f} processors on average")
+            lines.append(f"steal: the hypervisor kept {steal:.2f} processors on average")
         if self._suspended > bounds.gap_seconds:
-            said.append(f"gap: the machine was suspended for {self._suspended:.2f} s while the window was open")
+            lines.append(f"gap: the machine was suspended for {self._suspended:.2f} s while the window was open")
         if self._stepped > bounds.gap_seconds:
-            said.append(f"gap: the wall clock was stepped by {self._stepped:.2f} s while the window was open")
+            lines.append(f"gap: the wall clock was stepped by {self._stepped:.2f} s while the window was open")
         if (halted := self.sampler.halted_s) > bounds.gap_seconds:
-            said.append(f"gap: the process that measures was halted for {halted:.2f} s while the window was open")
+            lines.append(f"gap: the process that measures was halted for {halted:.2f} s while the window was open")
         if (foreign_bytes := self._foreign_bytes or 0) > max(
             REST_BYTES, bounds.disk_share * (self.disk(None).charged_bytes or 0)
         ):
-            said.append(f"disk: other programs wrote {foreign_bytes / 1e6:.1f} MB while the window was open")
+            lines.append(f"disk: other programs wrote {foreign_bytes / 1e6:.1f} MB while the window was open")
         if any(not each.at_rest for each in self._settled):
             left = max(each.left_bytes or 0 for each in self._settled)
-            said.append(f"unsettled: {left / 1e6:.1f} MB still waited for a disk when the window opened")
+            lines.append(f"unsettled: {left / 1e6:.1f} MB still waited for a disk when the window opened")
         return Interference(
-            foreign, self._kernel / seconds, steal, self._suspended, self._stepped, tuple(said), self._foreign_bytes
+            foreign, self._kernel / seconds, steal, self._suspended, self._stepped, tuple(lines), self._foreign_bytes
         )  # fmt: skip
 
     def _culprits(self, seconds: float) -> str:

@@ -182,8 +182,8 @@ def _explained(error: Exception, test_bed: TestBed, where: str) -> TidemarkError
         said_so = reason
     full = isinstance(said_so, DiskFull) or shutil.disk_usage(test_bed.work).free < FULL_BYTES
     kind = DiskFull if full and not isinstance(said_so, OracleError) else type(said_so)
-    said = "" if not full or "no room left" in str(said_so) else "no room left on the device: "
-    return kind(f"{where}: {said}{said_so}")
+    text = "" if not full or "no room left" in str(said_so) else "no room left on the device: "
+    return kind(f"{where}: {text}{said_so}")
 
 
 def described(error: Exception) -> TidemarkError:

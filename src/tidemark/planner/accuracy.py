@@ -70,18 +70,18 @@ def conclusion(found: Sequence[PredictionAccuracy]) -> str:
     inside = [each for each in found if not each.is_beyond]
     good = [f"{each.title} ({OF_KIND[each.kind]}: {_percent(each)})" for each in inside if not each.reason]
     bad = _not_predicted(inside)
-    said = "A law of what a commit costs, fitted to measured cells, predicts loads that were not measured. "
+    text = "A law of what a commit costs, fitted to measured cells, predicts loads that were not measured. "
     if good:
-        said += f"On cells held out from the fit its error is, in the median and at worst: {'; '.join(good)}. "
+        text += f"On cells held out from the fit its error is, in the median and at worst: {'; '.join(good)}. "
     if bad:
-        said += f"Not predicted, the bound being {100 * BOUND:.0f} %: {'; '.join(bad)}. "
+        text += f"Not predicted, the bound being {100 * BOUND:.0f} %: {'; '.join(bad)}. "
     beyond = sorted({each.title for each in found if each.is_beyond and not each.reason})
-    said += (
+    text += (
         f"Beyond what was measured it is trusted for {listed(beyond)}."
         if beyond
         else "It is not trusted beyond what was measured."
     )
-    return said
+    return text
 
 
 def _not_predicted(inside: Sequence[PredictionAccuracy]) -> list[str]:
@@ -90,11 +90,11 @@ def _not_predicted(inside: Sequence[PredictionAccuracy]) -> list[str]:
     for each in inside:
         if each.reason:
             by_reason.setdefault(each.reason, []).append(each)
-    said = []
+    lines = []
     for reason, those in by_reason.items():
         who = f" ({OF_KIND[those[0].kind]})" if len(those) == 1 else ""
-        said.append(f"{listed(list(dict.fromkeys(each.title for each in those)))}{who}: {reason}")
-    return said
+        lines.append(f"{listed(list(dict.fromkeys(each.title for each in those)))}{who}: {reason}")
+    return lines
 
 
 def _percent(standing: PredictionAccuracy) -> str:

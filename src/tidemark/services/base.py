@@ -243,9 +243,9 @@ class Service(ABC):
                 return
             except ServiceError:
                 ended = self._child.poll() is not None
-                said = self.log_path.read_bytes()[self._log_start :].decode(errors="replace")
+                text = self.log_path.read_bytes()[self._log_start :].decode(errors="replace")
                 self.stop()
-                lost_race = ended and any(phrase in said for phrase in self.port_taken)
+                lost_race = ended and any(phrase in text for phrase in self.port_taken)
                 if not lost_race or attempt == START_ATTEMPTS:
                     raise
             self._launch_on_free_ports()

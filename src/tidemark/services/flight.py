@@ -64,8 +64,8 @@ class Flight(OwnServer):
 
     def _launch(self) -> Child:
         found = tool_packages(TOOL, self.workspace).absolute()
-        told = {"packages": [str(found)], "newest": str(NEWEST), "names": self._names.address}
-        (self.directory / TOLD).write_text(json.dumps(told))
+        order = {"packages": [str(found)], "newest": str(NEWEST), "names": self._names.address}
+        (self.directory / TOLD).write_text(json.dumps(order))
         return self._serve([sys.executable, "-I", PROGRAM, TOLD], HOME=str(self.directory), HADOOP_USER_NAME=USER)
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:

@@ -102,8 +102,8 @@ class WebHdfs:
         except urllib.error.HTTPError as error:
             if error.code == 404:
                 raise FileNotFoundError(path) from error
-            said = error.read().decode(errors="replace")[:2000]
-            raise ServiceError(f"HDFS refused {method} {path}: {said or error}") from error
+            text = error.read().decode(errors="replace")[:2000]
+            raise ServiceError(f"HDFS refused {method} {path}: {text or error}") from error
         except OSError as error:
             raise ServiceError(f"HDFS does not answer {method} {path}: {error}") from error
 
@@ -238,8 +238,8 @@ class NameNode(HdfsServer):
         """Count the files that clients closed, from byte `since` of its log."""
         with self.log_path.open("rb") as log:
             log.seek(since)
-            said = log.read().decode(errors="replace")
-        return Closes(said.count(CLOSED), len(NOT_YET.findall(said)))
+            text = log.read().decode(errors="replace")
+        return Closes(text.count(CLOSED), len(NOT_YET.findall(text)))
 
     def said_bytes(self) -> int:
         """Return the current length of its log in bytes, for use as `since` in `closes`."""

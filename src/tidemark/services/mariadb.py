@@ -123,8 +123,8 @@ class MariaDB(OwnServer):
         command += [f"--basedir={self._home}", f"--datadir={self.data_directory}"]
         command += ["--auth-root-authentication-method=normal", "--skip-name-resolve", "--skip-test-db"]
         # As an option, it could have no space in its path.
-        told = {"TMPDIR": str(self.directory / "tmp")}
-        self._run("mariadb-install-db", "mariadb-install-db.log", command, 120, **told)
+        environment = {"TMPDIR": str(self.directory / "tmp")}
+        self._run("mariadb-install-db", "mariadb-install-db.log", command, 120, **environment)
 
     def _launch(self) -> Child:
         self._port = same_or_free(self._port)

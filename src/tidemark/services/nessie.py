@@ -136,7 +136,7 @@ class Nessie(InBucket, JavaServer, RestCatalog):
         bucket = self.bucket
         store = "nessie.catalog.service.s3.default-options"
         # Property names as they are, which an environment may hold: upper-case names do not work for all of them.
-        told = {
+        environment = {
             "quarkus.http.host": "127.0.0.1",
             "quarkus.http.port": str(self._port),
             "quarkus.management.host": "127.0.0.1",
@@ -154,7 +154,7 @@ class Nessie(InBucket, JavaServer, RestCatalog):
             f"{KEYS}.secret": bucket.secret_key,
         }
         options = [*COMMON_OPTIONS, f"-Xmx{HEAP_MB}m", f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
-        return self._serve([JAVA, *options, "-jar", *self._jars], **told, **self._backend())
+        return self._serve([JAVA, *options, "-jar", *self._jars], **environment, **self._backend())
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, "Listening on:", 180, log_start)

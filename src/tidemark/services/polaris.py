@@ -115,8 +115,8 @@ class Management:
         try:
             found = json.loads(fetch(request, 60) or b"{}")
         except urllib.error.HTTPError as error:
-            said = error.read(2000).decode(errors="replace")
-            raise ServiceError(f"Apache Polaris refused {method} {path} ({error.code}): {said}") from error
+            text = error.read(2000).decode(errors="replace")
+            raise ServiceError(f"Apache Polaris refused {method} {path} ({error.code}): {text}") from error
         except (OSError, HTTPException, ValueError) as error:
             raise ServiceError(f"Apache Polaris did not answer {method} {path}: {error}") from error
         return found if isinstance(found, dict) else {}

@@ -121,17 +121,17 @@ def _followed(
         env={**os.environ, **(environment or {})},
     )
     assert process.stdout is not None
-    said: list[str] = []
+    lines: list[str] = []
     with Progress(what, total) as progress:
         fetched = 0
         for line in process.stdout:
-            said.append(line)
+            lines.append(line)
             if line.startswith("Collecting "):
                 fetched += 1
                 progress.update(min(fetched, total), line.split()[1].split("==")[0])
             elif line.startswith("Installing collected"):
                 progress.update(total - 1, "unpacking")
-    return said if process.wait() else None
+    return lines if process.wait() else None
 
 
 def digest(path: Path) -> str:
@@ -206,7 +206,7 @@ def _is_whole(target: Path) -> bool:
 def not_as_recorded(target: Path) -> list[str]:
     """Return messages about files of a sealed environment whose hashes differ from their wheels' RECORD files."""
     entries = integrity.read(target) or {}
-    said = []
+    lines = []
     for record in sorted(target.glob("lib/python3*/site-packages/*.dist-info/RECORD")):
         site = record.parents[1]
         for name, recorded, *_ in csv.reader(record.read_text().splitlines()):
@@ -216,8 +216,8 @@ def not_as_recorded(target: Path) -> list[str]:
             path = Path(os.path.normpath(site / name))
             entry = entries.get(path.relative_to(target).as_posix()) if path.is_relative_to(target) else None
             if entry is None or entry[-1] != base64.urlsafe_b64decode(f"{value}=").hex():
-                said.append(f"{path} is not as {record.parent.name} records it")
-    return said
+                lines.append(f"{path} is not as {record.parent.name} records it")
+    return lines
 
 
 def _pip_install(target: Path, pins: list[Pin], environment: Mapping[str, str]) -> None:

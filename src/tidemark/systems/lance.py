@@ -207,10 +207,10 @@ class LanceWriter(TableWriter):
         return {"compact": compact, "cleanup": self.cleanup}
 
     def commit_status(self, error: Exception) -> CommitStatus:
-        said = str(error).lower()
-        if OVERTAKEN in said:
+        text = str(error).lower()
+        if OVERTAKEN in text:
             return CommitStatus.CONFLICT
-        return CommitStatus.FAILED if MISFIT in said else CommitStatus.UNKNOWN
+        return CommitStatus.FAILED if MISFIT in text else CommitStatus.UNKNOWN
 
     def refresh(self) -> None:
         self.table.checkout_latest()

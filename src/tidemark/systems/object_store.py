@@ -85,8 +85,8 @@ class Folder:
             "URL_STYLE": "path",
             "SCOPE": f"s3://{self.bucket.name}",
         }
-        said = ", ".join(f"{name} {literal(value)}" for name, value in given.items())
-        return f"CREATE SECRET tidemark_store (TYPE s3, USE_SSL false, {said})"
+        text = ", ".join(f"{name} {literal(value)}" for name, value in given.items())
+        return f"CREATE SECRET tidemark_store (TYPE s3, USE_SSL false, {text})"
 
     def for_pyiceberg(self) -> dict[str, str]:
         """Return catalog properties that give PyIceberg access to the bucket."""

@@ -52,14 +52,14 @@ def promised(durability: Durability, level: str, postgres: Postgres, database: s
     """
     off = weakened(postgres.durability_settings(database))
     if off:
-        said = " and ".join(f"{name} = {value}" for name, value in off.items())
+        text = " and ".join(f"{name} = {value}" for name, value in off.items())
         if level == FULL:
             raise SystemFailure(
-                f"durability: full cannot be had: this PostgreSQL has {said}. Set it to on there, or leave durability "
+                f"durability: full cannot be had: this PostgreSQL has {text}. Set it to on there, or leave durability "
                 "at default."
             )
         return Durability(
-            f"PostgreSQL acknowledges a commit before it is on the disk ({said}), and nothing else is flushed.",
+            f"PostgreSQL acknowledges a commit before it is on the disk ({text}), and nothing else is flushed.",
             counted=None,
             remark="the server's settings, read back",
         )

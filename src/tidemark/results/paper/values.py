@@ -193,7 +193,7 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
 def _verdicts(counts: Mapping[str, int]) -> str:
     """Return a sentence with the number of published claims per verdict."""
     total = sum(counts.values())
-    said = [
+    lines = [
         f"{counts[verdict]:,} {one if counts[verdict] == 1 else more}"
         for verdict, one, more in (
             (REPRODUCED, "holds here", "hold here"),
@@ -202,7 +202,7 @@ def _verdicts(counts: Mapping[str, int]) -> str:
             (NOT_TESTABLE, "is not testable with these runs", "are not testable with these runs"),
         )
     ]
-    return f"Of {total:,} published claims, {listed(said)}."
+    return f"Of {total:,} published claims, {listed(lines)}."
 
 
 def _dataset(dataset: Provenance | None) -> dict[str, str]:

@@ -40,11 +40,11 @@ def read_first(run_set: RunSet, studies: Sequence[Measures]) -> list[dict[str, A
 def _older(run_set: RunSet) -> list[tuple[str, str, bool]]:
     if all(harness is not None for harness in run_set.harnesses):
         return []
-    said = (
+    text = (
         "Runs of version 1 are among these: which code measured them is not known, and their disk quantities are left "
         "out, since the stream's log was charged to the systems."
     )
-    return [("Old runs", said, True)]
+    return [("Old runs", text, True)]
 
 
 def _protocol(run_set: RunSet) -> str:
@@ -86,9 +86,9 @@ def _marks(run_set: RunSet) -> tuple[str, bool]:
     disturbed = sum(bool(run.disturbed) for run in run_set.runs)
     other = sum(bool(set(run.manifest.marks) - set(run.disturbed)) for run in run_set.runs)
     kept = len(run_set.kept_runs)
-    said = f"{disturbed:,} of {len(run_set.runs):,} counted runs were disturbed by other work on the machine"
-    said += f"; {other:,} carry another mark" if other else ""
-    return said + (f"; {kept:,} more were measured again and are kept alongside" if kept else ""), False
+    text = f"{disturbed:,} of {len(run_set.runs):,} counted runs were disturbed by other work on the machine"
+    text += f"; {other:,} carry another mark" if other else ""
+    return text + (f"; {kept:,} more were measured again and are kept alongside" if kept else ""), False
 
 
 def _failures(run_set: RunSet) -> tuple[str, bool]:
@@ -99,8 +99,8 @@ def _failures(run_set: RunSet) -> tuple[str, bool]:
         wrong = _wrong(run_set)
         held = wrong or "none: every series is complete and held all that it acknowledged"
         return f"{held}{earlier}", bool(wrong)
-    said = "; ".join(f"{each.title}, {each.mode_title}: {each.status}: {each.missing()}" for each in ended)
-    return said, any(each.status == "failed" for each in ended)
+    text = "; ".join(f"{each.title}, {each.mode_title}: {each.status}: {each.missing()}" for each in ended)
+    return text, any(each.status == "failed" for each in ended)
 
 
 def _wrong(run_set: RunSet) -> str:
@@ -169,7 +169,7 @@ def in_lines(found: Sequence[dict[str, Any]], synthetic: bool, repeated: bool) -
     """
     chosen = [each for each in found if each["best"]][:LINES]
     apart = [f"{each['title'][0].lower()}{each['title'][1:]}: {each['apart']}" for each in chosen if each["apart"]]
-    said = "; ".join(apart) or "nothing: each differs from all others by more than their intervals"
-    said += "" if repeated else "; each was measured once, and how repeats differ is not known"
+    text = "; ".join(apart) or "nothing: each differs from all others by more than their intervals"
+    text += "" if repeated else "; each was measured once, and how repeats differ is not known"
     lines = [f"{each['title']}: {each['text']}." for each in chosen]
-    return [*lines, f"Not distinguishable: {said}{' (SYNTHETIC dataset)' if synthetic else ''}."] if chosen else []
+    return [*lines, f"Not distinguishable: {text}{' (SYNTHETIC dataset)' if synthetic else ''}."] if chosen else []

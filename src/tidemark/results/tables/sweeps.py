@@ -132,8 +132,8 @@ def _row(builder: TableBuilder, series: Series, axis: str, runs: list[Run]) -> l
         runs += base.hot_runs if hot else [run for each in (series, base) for run in each.runs[:1]]
         row += [value_of(base, axis), base.runs[0].manifest.window_s, HOT if hot else COLD]
     found = [attempt("", partial(compared, builder, each, series, base)) for each in ratios]
-    said = [comparison(ratio, *each.words) for each, ratio in zip(ratios, found, strict=True) if each in verdicts]
-    return [*row, *found, *said]
+    lines = [comparison(ratio, *each.words) for each, ratio in zip(ratios, found, strict=True) if each in verdicts]
+    return [*row, *found, *lines]
 
 
 def then_and_now(builder: TableBuilder) -> Iterator[Table]:

@@ -158,8 +158,8 @@ class KafkaConnect(JavaServer):
         """Return whether the connector has a running task, and the error of a failed task or None."""
         tasks = self._ask("GET", f"connectors/{connector}/status").get("tasks", [])
         failed = [str(task.get("trace", "")) for task in tasks if task["state"] == "FAILED"]
-        said = f"a task of the connector {connector} failed: {failed[0][:2000]}" if failed else None
-        return any(task["state"] == "RUNNING" for task in tasks), said
+        text = f"a task of the connector {connector} failed: {failed[0][:2000]}" if failed else None
+        return any(task["state"] == "RUNNING" for task in tasks), text
 
     def _ask(self, method: str, what: str, content: Mapping[str, str] | None = None) -> Any:
         """Return the response, empty if the resource does not exist; retry while the worker is rebalancing (409)."""
@@ -173,9 +173,9 @@ class KafkaConnect(JavaServer):
             except urllib.error.HTTPError as error:
                 if method in ("GET", "DELETE") and error.code == NOT_THERE:
                     return {}  # it does not exist yet, or no longer
-                said = error.read().decode(errors="replace")[:2000]
+                text = error.read().decode(errors="replace")[:2000]
                 if error.code != CONFLICT or time.monotonic() > deadline:
-                    raise ServiceError(f"{self.title} refused {method} {what}: {said or error}") from error
+                    raise ServiceError(f"{self.title} refused {method} {what}: {text or error}") from error
             except OSError as error:
                 raise ServiceError(f"{self.title} does not answer {method} {what}: {error}") from error
             time.sleep(LOOK_S)

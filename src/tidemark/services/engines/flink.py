@@ -102,9 +102,9 @@ class Flink(JavaProgram):
         resumes from the last checkpoint that a job of this name completed.
         """
         folder = self._folder(job)
-        told = {**(self._here(folder) if self.cluster is None else self._there(job)), **settings}
+        options = {**(self._here(folder) if self.cluster is None else self._there(job)), **settings}
         self._note(job)
-        lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in told.items()]
+        lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in options.items()]
         _write(folder / "config.yaml", "\n".join(lines))
         _write(folder / "job.sql", "".join(f"{statement};\n" for statement in statements))
         self._ask("POST", "job", str(folder))
@@ -149,8 +149,8 @@ class Flink(JavaProgram):
         kept = give(private_directory(folder / "checkpoints"))
         last = last_checkpoint(kept)
         # Flink uses the path after the scheme literally, without unescaping it.
-        told = {**HERE, "execution.checkpointing.dir": f"file://{kept}"}
-        return told if last is None else {**told, "execution.state-recovery.path": f"file://{last}"}
+        options = {**HERE, "execution.checkpointing.dir": f"file://{kept}"}
+        return options if last is None else {**options, "execution.state-recovery.path": f"file://{last}"}
 
     def _there(self, job: str) -> dict[str, str]:
         """Return the settings of a job on the external cluster, which stores checkpoints in its configured place."""

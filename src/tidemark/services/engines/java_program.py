@@ -70,8 +70,8 @@ class JavaProgram(OwnServer, JavaServer):
         try:
             return fetch(request, timeout_s).decode()
         except urllib.error.HTTPError as error:
-            said = error.read().decode(errors="replace")
-            raise ServiceError(f"{self.title} refused to {method} /{path}: {said or error}") from error
+            text = error.read().decode(errors="replace")
+            raise ServiceError(f"{self.title} refused to {method} /{path}: {text or error}") from error
         except OSError as error:
             raise ServiceError(f"{self.title} does not answer: {error}; its log is {self.log_path}.") from error
 

@@ -105,8 +105,8 @@ class Asked(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    told = json.loads(Path(sys.argv[1]).read_text())
-    Asked.command_line, Asked.environment = told["command"], told["environment"]
+    order = json.loads(Path(sys.argv[1]).read_text())
+    Asked.command_line, Asked.environment = order["command"], order["environment"]
     server = HTTPServer(("127.0.0.1", 0), Asked)
     print(f"Listens on port: {server.server_port}", flush=True)
     server.serve_forever()

@@ -151,9 +151,9 @@ class Spark(JavaProgram):
 
         Raise ServiceError, with Spark's reason, if it is refused, fails, or takes longer than `timeout_s`.
         """
-        told = json.loads(self._ask("POST", "sql", json.dumps({"text": text, "name": name}), timeout_s))
-        columns, rows = tuple(told.pop("columns")), tuple(map(tuple, told.pop("rows")))
-        return Answer(columns, rows, **told)
+        answer = json.loads(self._ask("POST", "sql", json.dumps({"text": text, "name": name}), timeout_s))
+        columns, rows = tuple(answer.pop("columns")), tuple(map(tuple, answer.pop("rows")))
+        return Answer(columns, rows, **answer)
 
     def log_events(self, folder: Path) -> None:
         """Write all further events into the empty `folder`, in the format of Spark's history server."""
@@ -184,8 +184,8 @@ class Spark(JavaProgram):
         shutil.rmtree(self.data_directory / job, ignore_errors=True)
 
     def _arguments(self) -> tuple[str, ...]:
-        told = {**HERE, **self._place(), **self.session, **self._settings}
-        (self.directory / SETTINGS_FILE).write_text(json.dumps(told))
+        conf = {**HERE, **self._place(), **self.session, **self._settings}
+        (self.directory / SETTINGS_FILE).write_text(json.dumps(conf))
         return (SETTINGS_FILE,)
 
     def _environment(self) -> Mapping[str, str]:
@@ -207,14 +207,14 @@ class Spark(JavaProgram):
     def _place(self) -> dict[str, str]:
         """Return the settings for where its tasks run and where it listens for them."""
         host = self._host()
-        told = {"spark.master": self.master, "spark.driver.host": host, "spark.driver.bindAddress": host}
+        conf = {"spark.master": self.master, "spark.driver.host": host, "spark.driver.bindAddress": host}
         if self.is_elsewhere:
             formats = [jar for jar in self._jars if jar.parent.name != self.locks[0] or jar.name.startswith(SENT)]
             sent = {"spark.jars": ",".join(map(str, formats)), "spark.executor.memory": f"{self.heap_mb}m"}
-            return {**told, **sent}
+            return {**conf, **sent}
         threads = re.fullmatch(r"local\[(\d+)\]", self.master)
         cores = 1 if self.master == "local" else int(threads[1]) if threads else os.cpu_count() or 1
-        return {**told, "spark.sql.shuffle.partitions": str(2 * cores)}
+        return {**conf, "spark.sql.shuffle.partitions": str(2 * cores)}
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         super()._wait_until_ready(child, log_start)

@@ -89,11 +89,11 @@ def jobs_of(events: Iterable[Mapping[str, Any]]) -> list[Job]:
                 if event.get("Task Metrics"):
                     stage.add(event["Task Metrics"])
             case "SparkListenerStageCompleted":
-                told = event["Stage Info"]
-                stage = _stage(stages, told["Stage ID"], told["Stage Attempt ID"])
-                stage.tasks = told["Number of Tasks"]
-                stage.submitted_ms = told.get("Submission Time", 0)
-                stage.ended_ms = told.get("Completion Time", RUNNING)
+                info = event["Stage Info"]
+                stage = _stage(stages, info["Stage ID"], info["Stage Attempt ID"])
+                stage.tasks = info["Number of Tasks"]
+                stage.submitted_ms = info.get("Submission Time", 0)
+                stage.ended_ms = info.get("Completion Time", RUNNING)
     for stage in stages.values():
         if stage.number in asked:
             jobs[asked[stage.number]].stages.append(stage)

@@ -70,8 +70,8 @@ class SparkJobs(Spark):
         return compiled(workspace, f"{cls.source.stem}.jar", sources, jars)
 
     def _serve(self, command: Sequence[str | Path], **environment: str) -> Child:
-        told = {"command": list(map(str, command)), "environment": server_environment(**environment)}
-        (self.directory / TOLD).write_text(json.dumps(told))
+        order = {"command": list(map(str, command)), "environment": server_environment(**environment)}
+        (self.directory / TOLD).write_text(json.dumps(order))
         return super()._serve([sys.executable, "-I", "-S", PROGRAM, TOLD])
 
 

@@ -186,11 +186,11 @@ class Child:
             state = f"killed by {signal.Signals(-status).name}"
         else:
             state = f"exit status {status}"
-        said = self.tail() or "(it is empty)"
+        text = self.tail() or "(it is empty)"
         # A server may log many lines after a failed write, or may have no space left for its log either.
         full = "No space left on device" in _end(self.log_path) or _room(self.log_path) < LEAST_ROOM
         why = ": no room left on the device" if full else ""
-        message = f"{self.what} {happened} ({state}){why}. Its log, {self.log_path}, ends:\n{said}"
+        message = f"{self.what} {happened} ({state}){why}. Its log, {self.log_path}, ends:\n{text}"
         return DiskFull(message) if full else ServiceError(message)
 
     def run_to_end(self, timeout_s: float) -> None:

@@ -50,13 +50,13 @@ class Tables(flight.FlightServerBase):  # type: ignore[misc]
 
 
 def main() -> None:
-    told = json.loads(Path(sys.argv[1]).read_text())
-    sys.path += told["packages"]
-    found = importlib.util.spec_from_file_location("newest", told["newest"])
+    order = json.loads(Path(sys.argv[1]).read_text())
+    sys.path += order["packages"]
+    found = importlib.util.spec_from_file_location("newest", order["newest"])
     assert found is not None and found.loader is not None
     newest = importlib.util.module_from_spec(found)
     found.loader.exec_module(newest)
-    server = Tables(newest, told["names"])
+    server = Tables(newest, order["names"])
     print(f"Listens on port: {server.port}", flush=True)
     server.serve()
 

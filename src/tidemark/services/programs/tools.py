@@ -46,6 +46,6 @@ def check_tool(name: str, workspace: Workspace) -> Path:
     folder = tool_environment(name, workspace)
     found = [] if integrity.in_a_store(folder) else integrity.differences(folder)
     if found is None or found:
-        said = "; ".join(found[: integrity.SHOWN]) if found else f"{folder} is not there, or was never finished"
-        raise ProvisionError(f"{said}. './tidemark tool {name}' makes it by {tool_lock(name)}.")
+        text = "; ".join(found[: integrity.SHOWN]) if found else f"{folder} is not there, or was never finished"
+        raise ProvisionError(f"{text}. './tidemark tool {name}' makes it by {tool_lock(name)}.")
     return folder

@@ -93,8 +93,8 @@ class Worker:
 
     def failure(self, happened: str) -> TidemarkError:
         """Return an exception with the program's name, what happened, and the end of its log."""
-        said = tail(self.log) or "(it is empty)"
-        return self._error(f"{self.name} {happened}. Its log, {self.log}, ends:\n{said}")
+        text = tail(self.log) or "(it is empty)"
+        return self._error(f"{self.name} {happened}. Its log, {self.log}, ends:\n{text}")
 
     def end(self) -> None:
         """Kill the process, wait for it, and close its pipes; safe to call twice."""

@@ -124,19 +124,19 @@ def crash_sentence(run_set: RunSet) -> str:
     kills = [each for each in crashes(run_set) if isinstance(each, Kills)]
     if not kills:
         raise NotAvailable("no server was killed")
-    said = f"While users write, a server or its database is killed {sum(len(each.each) for each in kills):,} times."
-    said += "".join(f" {_loss(each)}" for each in kills if not each.holds)
-    said += "".join(f" {_stuck(each)}" for each in kills if each.is_stuck)
+    text = f"While users write, a server or its database is killed {sum(len(each.each) for each in kills):,} times."
+    text += "".join(f" {_loss(each)}" for each in kills if not each.holds)
+    text += "".join(f" {_stuck(each)}" for each in kills if each.is_stuck)
     kept = [f"{each.series.title} ({each.title}: {number(each.at_most, 2)})" for each in kills if each.holds]
     if kept:
-        said += (
+        text += (
             f" All that was acknowledged is there in {listed(kept)}; in brackets, what was killed, and the upper "
             "bound of the probability of a loss after that many kills without one (95 %)."
         )
     seconds = [second for each in kills for second in each.answered_s]
     if seconds:
-        said += f" After a new start, it answers within {number(min(seconds), 2)} to {number(max(seconds), 2)} s."
-    return said
+        text += f" After a new start, it answers within {number(min(seconds), 2)} to {number(max(seconds), 2)} s."
+    return text
 
 
 def _loss(kills: Kills) -> str:
@@ -150,9 +150,9 @@ def _loss(kills: Kills) -> str:
 
 
 def _stuck(kills: Kills) -> str:
-    said = (
+    text = (
         f"{kills.series.title} reads, but takes few writes after a new start of {kills.title}: of "
         f"{kills.total('again'):,} at once, {kills.total('again_acked'):,} succeed"
     )
     less = f"; only {kills.telling:,} of its {len(kills.each):,} kills could show a loss"
-    return f"{said}{less if kills.telling < len(kills.each) else ''}."
+    return f"{text}{less if kills.telling < len(kills.each) else ''}."

@@ -238,7 +238,7 @@ def _scaling(builder: TableBuilder) -> Table:
 def _contradictions(builder: TableBuilder) -> Table:
     """Return table catalog-contradictions: the report's sentences compared with its own appendix."""
     found: list[list[Cell]] = []
-    said = (
+    lines = (
         ('"Catalog creation was approximately 46% faster"', "Dataset", "Create Catalog"),
         ('"Namespace creation performance was equivalent"', "Dataset", "Create Namespace"),
         ('"Table creation was approximately 21% faster"', "Dataset", "Create Table"),
@@ -248,7 +248,7 @@ def _contradictions(builder: TableBuilder) -> Table:
         ('99/01: "read operations were approximately 13% slower"', "99/01", "Read"),
         ('99/01: "write operations were about 46% faster"', "99/01", "Write"),
     )
-    for words, case, query in said:
+    for words, case, query in lines:
         measured = change(SEQUENTIAL, case, query, "mean").estimate("%")
         wrong = measured.is_above(0) and words.endswith('faster"')
         old, new = (row(SEQUENTIAL, case, system, query).mean_ms for system in (RELATIONAL, DOCUMENT))

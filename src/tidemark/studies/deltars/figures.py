@@ -165,8 +165,8 @@ def divided(context: FigureContext) -> DrawnFigure:
 
 def _parts(runs: tuple[Run, ...]) -> tuple[tuple[str, float], ...]:
     """Return the mean seconds of each part of the writes, and of the rest; NotAvailable if they have no parts."""
-    told = [parts(run) for run in runs]
-    found = {NAMES[step]: sum(float(each[step].mean()) for each in told) / len(told) for step in STEPS}
+    by_step = [parts(run) for run in runs]
+    found = {NAMES[step]: sum(float(each[step].mean()) for each in by_step) / len(by_step) for step in STEPS}
     whole = sum(float(times(run, WRITE).mean()) for run in runs) / len(runs)
     found["rest"] = max(0.0, whole - sum(found.values()))
     return tuple((name, seconds) for name, seconds in found.items() if seconds > 0)

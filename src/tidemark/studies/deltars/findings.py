@@ -46,16 +46,16 @@ class Writer(SentenceWriter):
 
         Raise NotAvailable if there is none.
         """
-        said = []
+        lines = []
         for data in tables_of(self.run_set):
             pair = [find(self.run_set, each, data, cores) for each in (system, other)]
             with suppress(NotAvailable):
                 if pair[0] is not None and pair[1] is not None:
                     first, second = (self.measures.value(quantity, each) for each in pair if each is not None)
-                    said.append(f"{estimate_text(first.ratio(second).estimate('x'))} ({_rows(data)})")
-        if not said:
+                    lines.append(f"{estimate_text(first.ratio(second).estimate('x'))} ({_rows(data)})")
+        if not lines:
             raise NotAvailable("no table was measured with both")
-        return said
+        return lines
 
     def writes(self) -> str:
         cores = fewest_cores(self.run_set)
@@ -81,14 +81,14 @@ class Writer(SentenceWriter):
             raise NotAvailable("delta-rs on HDFS was not measured")
         refused = self.measures.value(REFUSED, series).estimate("")
         data = DeltarsSettings.of(series).data
-        said = [
+        lines = [
             f"{median_high(found):.2f} s with {count} refused ({len(found)} writes)"
             for count, found in by_refusals(series)
         ]
         return (
             f"Of the two files that a commit of {_rows(data)} closes on HDFS, the NameNode refuses "
             f"{estimate_text(refused)} at first, and the client sleeps before it asks again: a write takes "
-            f"{listed(said)}."
+            f"{listed(lines)}."
         )
 
     def legacy(self) -> str:
@@ -98,14 +98,14 @@ class Writer(SentenceWriter):
 
     def limit(self) -> str:
         """Report the thesis's largest tables if a limit applied, and the rows that a limit left in Tidemark's runs."""
-        said = [
+        lines = [
             f"of {sent:,} rows sent, {there:,} are in the table"
             for series in in_order(self.run_set)
             for run in series.runs
             if limit_of(run)
             for sent, there in (sent_and_there(run),)
         ]
-        ours = f" Where a limit is set here, {listed(said)}, which its oracle refuses." if said else ""
+        ours = f" Where a limit is set here, {listed(lines)}, which its oracle refuses." if lines else ""
         return published.limited() + ours
 
     def divided(self) -> str:
@@ -115,26 +115,27 @@ class Writer(SentenceWriter):
                  if each.system == LEGACY and each.runs and DeltarsSettings.of(each).cores == cores]  # fmt: skip
         if not found:
             raise NotAvailable("the legacy path was not measured")
-        said = []
+        lines = []
         for series in dict.fromkeys((found[0], found[-1])):
-            told, whole = parts(series.runs[0]), float(times(series.runs[0], WRITE).sum())
-            shares = [f"{100 * float(told[step].sum()) / whole:.0f} % {words}" for step, words in PARTS.items()]
-            said.append(
-                f"of {whole / len(told['upload']):.1f} s for {_rows(DeltarsSettings.of(series).data)}, {listed(shares)}"
+            by_step, whole = parts(series.runs[0]), float(times(series.runs[0], WRITE).sum())
+            shares = [f"{100 * float(by_step[step].sum()) / whole:.0f} % {words}" for step, words in PARTS.items()]
+            lines.append(
+                f"of {whole / len(by_step['upload']):.1f} s for {_rows(DeltarsSettings.of(series).data)}, "
+                f"{listed(shares)}"
             )
-        return f"A legacy write divides so: {'; '.join(said)}."
+        return f"A legacy write divides so: {'; '.join(lines)}."
 
     def engine(self) -> str:
         """Compare paths that differ in one part at a time with delta-rs."""
         cores = fewest_cores(self.run_set)
-        said = []
+        lines = []
         for system, words in ENGINES.items():
             with suppress(NotAvailable):
                 pairs = self._pairs(WRITE_MEAN, system, HDFS, cores)
-                said.append(f"{words} takes {listed(pairs)}")
-        if not said:
+                lines.append(f"{words} takes {listed(pairs)}")
+        if not lines:
             raise NotAvailable("no path that changes one part alone was measured")
-        return f"Of delta-rs's time for the same rows on the same HDFS (1x), {'; '.join(said)}."
+        return f"Of delta-rs's time for the same rows on the same HDFS (1x), {'; '.join(lines)}."
 
     def oracle(self) -> str:
         ran = [each for each in in_order(self.run_set) if each.runs and not each.is_null_baseline]

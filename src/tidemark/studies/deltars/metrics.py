@@ -130,16 +130,16 @@ def parts(run: Run) -> dict[str, NDArray[np.float64]]:
 
 
 def _part(run: Run, steps: tuple[str, ...], what: str) -> BootstrapEstimate:
-    told = parts(run)
-    whole = np.asarray(sum(told[step] for step in steps), np.float64)
+    by_step = parts(run)
+    whole = np.asarray(sum(by_step[step] for step in steps), np.float64)
     if not whole.all():
         raise NotAvailable(f"{what} is no part of its writes")
     return mean_of(whole, run.label, what)
 
 
 def _share(run: Run, steps: tuple[str, ...], what: str) -> BootstrapEstimate:
-    told = parts(run)
-    shares = np.asarray(100 * sum(told[step] for step in steps) / times(run, WRITE), np.float64)
+    by_step = parts(run)
+    shares = np.asarray(100 * sum(by_step[step] for step in steps) / times(run, WRITE), np.float64)
     if not shares.all():
         raise NotAvailable(f"{what} is no part of its writes")
     return mean_of(shares, run.label, what, "share")

@@ -109,16 +109,16 @@ def misprints() -> list[str]:
 
 def limited() -> str:
     """Return, in words, the legacy path's time per row at 6M and 60M, by all rows and by those that LIMIT leaves."""
-    said = []
+    lines = []
     for operation, done in ((MATERIALISE, "materialised"), (READ, "read")):
         took = {data: MICROSECONDS * seconds(operation, LEGACY, data) for data in ("lineitem_sf1", "lineitem_sf10")}
         whole = " and ".join(f"{each / ROWS[data]:.1f}" for data, each in took.items())
         left = " and ".join(f"{each / min(ROWS[data], LIMIT):.1f}" for data, each in took.items())
-        said.append(f"{done} in {whole} µs a row if all are there, and in {left} µs if {LIMIT:,} are")
+        lines.append(f"{done} in {whole} µs a row if all are there, and in {left} µs if {LIMIT:,} are")
     legacy, hopsfs = (seconds(READ, each, "lineitem_sf10") for each in (LEGACY, HOPSFS))
     all_read = legacy * ROWS["lineitem_sf10"] / LIMIT
     return (
-        f"By the thesis's own times, 6M and 60M rows are {said[0]}; they are {said[1]}. At the latter all 60M "
+        f"By the thesis's own times, 6M and 60M rows are {lines[0]}; they are {lines[1]}. At the latter all 60M "
         f"would be read in {all_read:.0f} s: {all_read / hopsfs:.1f} times as long as by delta-rs, and not "
         f"{legacy / hopsfs:.2f}."
     )

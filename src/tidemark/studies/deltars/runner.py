@@ -100,18 +100,18 @@ class TableRunner(WindowRunner[TablesWindow]):
             since = self._said_bytes()
             try:
                 if operation == WRITE:
-                    told = client.write(self._source, self._keys, address, timeout_s)
+                    reply = client.write(self._source, self._keys, address, timeout_s)
                 else:
-                    told = client.read(address, keep, timeout_s)
+                    reply = client.read(address, keep, timeout_s)
             except SystemFailure:
                 if self.is_cancelled:
                     return
                 raise
-            told["start_ns"] -= began
-            steps = {f"{step}_ns": took for step, took in told.pop("steps", {}).items()}
+            reply["start_ns"] -= began
+            steps = {f"{step}_ns": took for step, took in reply.pop("steps", {}).items()}
             closes = self._closes(since)
             window.done.append(Done(operation, repetition, closed=closes.closed, refused=closes.refused,
-                                    **told, **steps))  # fmt: skip
+                                    **reply, **steps))  # fmt: skip
 
     def _hold(self, name: str, read: Done, whole: bool) -> None:
         """Compare the table, and the number of rows that the client read of it, with the source."""

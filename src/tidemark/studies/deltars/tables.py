@@ -338,15 +338,15 @@ def _steps(builder: TableBuilder) -> Table:
             if DeltarsSettings.of(series).data != data:
                 continue
             try:
-                told = [parts(run) for run in series.runs]
+                by_step = [parts(run) for run in series.runs]
                 whole = sum(float(times(run, WRITE).mean()) for run in series.runs)
             except NotAvailable:
                 continue
-            if not told:
+            if not by_step:
                 continue
             runs += series.runs
-            means = [sum(float(each[step].mean()) for each in told) for step in STEPS]
-            cells: list[Cell] = [each / len(told) or None for each in (*means, whole - sum(means))]
+            means = [sum(float(each[step].mean()) for each in by_step) for step in STEPS]
+            cells: list[Cell] = [each / len(by_step) or None for each in (*means, whole - sum(means))]
             of_each = [ours(builder, each, series) for each in (UPLOAD, MATERIALISED, UPLOAD_SHARE)]
             rows.append([*head(series), *cells, *of_each])
         rows += _printed_steps(data)

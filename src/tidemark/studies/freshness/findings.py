@@ -83,11 +83,11 @@ class Writer(SentenceWriter):
             found.append((most.rate, f"{each.title} {'at least ' if most.is_least else ''}{most.rate:,}"))
         if not found and not below:
             raise NotAvailable("no rate was raised step by step")
-        said = [f"{', '.join(words for _, words in sorted(found, reverse=True))}"] if found else []
-        said += [f"none for {listed(below)}"] if below else []
+        lines = [f"{', '.join(words for _, words in sorted(found, reverse=True))}"] if found else []
+        lines += [f"none for {listed(below)}"] if below else []
         return (
             "With a rate that is doubled step by step, the highest one in events a second at which the lag does not "
-            f"grow is: {'; '.join(said)}."
+            f"grow is: {'; '.join(lines)}."
         )
 
     def reads(self) -> str:
@@ -124,8 +124,8 @@ class Writer(SentenceWriter):
             if not run.manifest.oracle.verdict and not unfinished(run)
         ]
         late = [each.title for each in series if any(unfinished(run) for run in each.runs)]
-        said = [f"each event is in the table once for {listed(exact)}"] if exact else []
-        said += [f"that does not hold for {listed(wrong)}"] if wrong else []
-        said += [f"not all had come for {listed(late)} when it was stopped"] if late else []
+        lines = [f"each event is in the table once for {listed(exact)}"] if exact else []
+        lines += [f"that does not hold for {listed(wrong)}"] if wrong else []
+        lines += [f"not all had come for {listed(late)} when it was stopped"] if late else []
         kills = max(FreshnessSettings.of(each).kills for each in series)
-        return f"After {kills} kills, {'; '.join(said)}."
+        return f"After {kills} kills, {'; '.join(lines)}."

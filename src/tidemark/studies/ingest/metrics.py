@@ -112,12 +112,12 @@ def _latency(run: Run, probability: float) -> BootstrapEstimate:
 
 def refusals(run: Run) -> tuple[int, int, str]:
     """Return the number of commits refused, the number tried, and the counter: "catalog", "client" or "caller"."""
-    found, outcome, told = run.record(CommitRecord), outcomes(run), run.column("commits")
+    found, outcome, tries = run.record(CommitRecord), outcomes(run), run.column("commits")
     if found.refused is not None:
         return found.refused, found.refused + (found.commits or 0), "catalog"
     acked = int((outcome == ACKED).sum())
-    if (told != NOT_TOLD).all():
-        tried = int(told.sum())
+    if (tries != NOT_TOLD).all():
+        tried = int(tries.sum())
         return tried - acked - int(np.isin(outcome, (FAILED, UNKNOWN)).sum()), tried, "client"
     return int(np.isin(outcome, REFUSED).sum()), len(outcome), "caller"
 

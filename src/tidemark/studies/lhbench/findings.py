@@ -82,12 +82,12 @@ class Writer(SentenceWriter):
         runs = all_runs(self.run_set.select())
         if not runs:
             raise NotAvailable("nothing was measured")
-        told = [(run, run.record(LakeRecord)) for run in runs]
-        tables = sum(len(phase) for _, record in told for _, phase in record.tables)
-        answers = sum(len(phase) for _, record in told for _, phase in record.answers)
-        titles = {f"{run.manifest.system.title} ({record.words})" for run, record in told
+        records = [(run, run.record(LakeRecord)) for run in runs]
+        tables = sum(len(phase) for _, record in records for _, phase in record.tables)
+        answers = sum(len(phase) for _, record in records for _, phase in record.answers)
+        titles = {f"{run.manifest.system.title} ({record.words})" for run, record in records
                   if not run.manifest.oracle.verdict}  # fmt: skip
-        failed = sorted({f"{run.manifest.system.title}, {words}" for run, record in told for words in record.failed})
+        failed = sorted({f"{run.manifest.system.title}, {words}" for run, record in records for words in record.failed})
         whole = f"{tables:,} times a table was read without the engine, and {answers:,} answers were compared: "
         verdict = f"not so: {'; '.join(sorted(titles))}" if titles else "all are what they must be"
         return f"{whole}{verdict}." + (f" Queries that failed: {'; '.join(failed)}." if failed else "")

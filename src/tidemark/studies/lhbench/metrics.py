@@ -270,11 +270,11 @@ SCANS_OF = {  # query 90, which the paper examines: time of its scans, and bytes
 
 def _of_files(name: str, asked: Sequence[str], title: str) -> tuple[Metric, Metric, Metric, Metric]:
     """Return the quantities of queries on many files: startup, execution, their total, and the first iteration's."""
-    told: dict[str, Any] = {"phase": QUERIED, "asked": asked, "first": AGAIN}
+    chosen: dict[str, Any] = {"phase": QUERIED, "asked": asked, "first": AGAIN}
     return (
-        _seconds(f"startup of {name}", f"Startup, {title}", partial(_startup, **told), "Startups"),
-        _seconds(f"execution of {name}", f"Execution, {title}", partial(_execution, **told), "Queries"),
-        _seconds(f"answer to {name}", f"Whole, {title}", partial(_total, **told), "Queries"),
+        _seconds(f"startup of {name}", f"Startup, {title}", partial(_startup, **chosen), "Startups"),
+        _seconds(f"execution of {name}", f"Execution, {title}", partial(_execution, **chosen), "Queries"),
+        _seconds(f"answer to {name}", f"Whole, {title}", partial(_total, **chosen), "Queries"),
         _seconds(f"first answer to {name}", f"First time, {title}", partial(_first, asked=asked), "Queries"),
     )
 
@@ -308,8 +308,8 @@ def _all() -> Iterator[Metric]:
     yield from (LOADING, LOADING_CPU, TOTAL, LATER, PLANNING, QUERIES_AFTER, QUERIES_COMPACTED, MERGING, COMPACTING)
     yield from (BYTES, FILE_COUNT, GROWTH, *QUERYING.values())
     yield from (STARTUP, EXECUTION, SCAN_TIME, SCANNED, *SCANS_OF.values(), *OF_SELECTIVE)
-    for told in OF_FILES.values():
-        yield from told
+    for chosen in OF_FILES.values():
+        yield from chosen
     for size in SIZES:
         yield merging(size)
         yield slowdown(size)

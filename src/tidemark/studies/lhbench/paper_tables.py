@@ -95,7 +95,7 @@ def _contradictions(builder: TableBuilder) -> Table:
     hudi = ("Hudi MoR 0.12.0", "Hudi CoW 0.12.0")
     cause = printed_over(2, "queries after", *hudi).ratio(printed_over(2, "queries before", *hudi))
     releases = printed(2, "merge", "Iceberg CoW 1.1.0").ratio(printed(2, "merge", "Iceberg MoR 0.14.0"))
-    said: list[tuple[str, str, BootstrapEstimate, str]] = [
+    lines: list[tuple[str, str, BootstrapEstimate, str]] = [
         ('"7-12× for a 200K file table"', "startup, one row", start, "the range is that of startup times"),
         *(
             ('"7-12× for a 200K file table"', f"total, filter: {panel.split()[0]}", ratio, "what a user waits for")
@@ -110,7 +110,7 @@ def _contradictions(builder: TableBuilder) -> Table:
          "near 1: they were so slow at the load"),
         ('"1.4× faster than CoW"', "Iceberg CoW 1.1.0 over MoR 0.14.0", releases, "two releases, not two modes"),
     ]  # fmt: skip
-    rows: list[list[Cell]] = [[words, what, ratio.estimate("x"), "x", means] for words, what, ratio, means in said]
+    rows: list[list[Cell]] = [[words, what, ratio.estimate("x"), "x", means] for words, what, ratio, means in lines]
     for factor in (1, published.LABELLED):
         found = reading(factor)
         label = "as labelled" if factor == 1 else f"a {factor}th of the labels"

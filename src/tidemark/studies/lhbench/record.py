@@ -175,13 +175,13 @@ def tell(done: Sequence[Done], labels: Sequence[str], jobs: Sequence[Job]) -> St
     A job belongs to the last step that was submitted before it, and to none if that step failed or was not timed.
     """
     stages = Stages()
-    told = [place for place, step in enumerate(done) if step.submitted_ms != NOT_TOLD]
-    moments = [done[place].submitted_ms for place in told]
+    with_time = [place for place, step in enumerate(done) if step.submitted_ms != NOT_TOLD]
+    moments = [done[place].submitted_ms for place in with_time]
     for job in jobs:
         before = bisect_right(moments, job.submitted_ms) - 1
         if before < 0:
             continue
-        place = told[before]
+        place = with_time[before]
         step = done[place]
         if job.submitted_ms > step.submitted_ms + step.elapsed_ns // MS + 1:
             continue

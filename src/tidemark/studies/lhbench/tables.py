@@ -448,23 +448,23 @@ def _by_two_engines(builder: TableBuilder, asking: _Asking, series: Series) -> I
         measures = builder.measures
         return attempt("x", lambda: measures.value(spark, series).ratio(measures.value(duckdb, series)))
 
-    told: list[Cell] = [settings_of(series).size, asking.words]
+    first_cells: list[Cell] = [settings_of(series).size, asking.words]
     try:
         if not series.runs:
             raise NotAvailable(series.missing())
         ways = list(ways_of(series.runs[0], asking.phase))
         asked = subjects(series.runs[0], asking.phase)
     except NotAvailable as absent:
-        yield [series.title, *told, "", ALL, cell(asking.whole), MissingCell(str(absent)), None]
+        yield [series.title, *first_cells, "", ALL, cell(asking.whole), MissingCell(str(absent)), None]
         return
     for way in ways:
         pairs = [(ALL, asking.whole, total_by(way, asking.phase))]
         pairs += [(name, querying(asking.phase, name), query_by(way, asking.phase, name)) for name in asked]
         if way == DUCKLAKE:
-            head: Sequence[Cell] = (OWN_TITLE, *told, CALLED[way])
+            head: Sequence[Cell] = (OWN_TITLE, *first_cells, CALLED[way])
             yield [*head, LOADS, MissingCell(NOT_SPARKS), cell(LOADED), None]
             for name, _, duckdb in pairs:
                 yield [*head, name, MissingCell(NOT_SPARKS), cell(duckdb), None]
             continue
         for name, spark, duckdb in pairs:
-            yield [series.title, *told, CALLED[way], name, cell(spark), cell(duckdb), ratio(spark, duckdb)]
+            yield [series.title, *first_cells, CALLED[way], name, cell(spark), cell(duckdb), ratio(spark, duckdb)]

@@ -56,8 +56,8 @@ class Verdicts:
     @property
     def rows(self) -> tuple[int, int]:
         """Rows expected and rows found in all tables; a table counts each time that it was read."""
-        told = [each for phase in self.tables.values() for _, each in phase]
-        return sum(each.expected for each in told), sum(each.found for each in told)
+        answers = [each for phase in self.tables.values() for _, each in phase]
+        return sum(each.expected for each in answers), sum(each.found for each in answers)
 
 
 class LakeRunner(WindowRunner[LakeWindow]):
@@ -120,8 +120,8 @@ class LakeRunner(WindowRunner[LakeWindow]):
         except (SystemFailure, ServiceError) as error:
             if step.kind != QUERY or self._test_bed.servers.ended():
                 raise
-            said = str(error).splitlines()[0]
-            return Done(phase, step.kind, step.subject, step.number, start_ns, 0, NOT_TOLD, 0, 0, said)
+            lines = str(error).splitlines()[0]
+            return Done(phase, step.kind, step.subject, step.number, start_ns, 0, NOT_TOLD, 0, 0, lines)
         if step.kind == QUERY:
             self._answers.setdefault(step.subject, (step, ran[-1].rows))
         return Done(

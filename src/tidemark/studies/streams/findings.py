@@ -84,11 +84,11 @@ class Writer(SentenceWriter):
     def together(self, name: str) -> str:
         """Return the sentence for both modes ("cold" or "files"), written once if it is the same for both."""
         write = {"cold": self.cold, "files": self.files}[name]
-        said = [or_why(partial(write, mode)) for mode in MODES]
-        rests = {text.removeprefix(WAY[mode]) for mode, text in zip(MODES, said, strict=True)}
+        lines = [or_why(partial(write, mode)) for mode in MODES]
+        rests = {text.removeprefix(WAY[mode]) for mode, text in zip(MODES, lines, strict=True)}
         if len(rests) > 1:
-            return " ".join(said)
-        return f"In both modes{rests.pop()}" if said[0].startswith(WAY[MODES[0]]) else said[0]
+            return " ".join(lines)
+        return f"In both modes{rests.pop()}" if lines[0].startswith(WAY[MODES[0]]) else lines[0]
 
     def known(self, mode: str, compute: Callable[[Series], BootstrapEstimate], unit: str) -> list[Known]:
         """Return the systems of a mode that have a quantity, in table order.

@@ -59,8 +59,8 @@ class BulkTable(System):
     def order(self, processors: Collection[int]) -> dict[str, Any]:
         """Return the first message to the client; `processors` are those that it may use."""
         beside = [str(self.context.tools[tool]) for tool in self.tools if tool != self.of_release_before]
-        told = {"client": self.library, "codec": self.context.codec, "packages": beside}
-        return {**told, "processors": sorted(processors)}
+        order = {"client": self.library, "codec": self.context.codec, "packages": beside}
+        return {**order, "processors": sorted(processors)}
 
     def environment(self) -> Mapping[str, str]:
         """Return environment variables of the client in addition to those that are the same for all."""

@@ -198,18 +198,18 @@ class Crash:
         except ServiceError as error:
             return None, str(error)
         self._system.reconnect()
-        said = ""
+        text = ""
         while time.monotonic() - began < BACK_S:
             try:
                 self._system.open_reader().fetch(Entity.TABLE, self._root, HOT)
                 return time.monotonic() - began, ""
             except Exception as error:
-                said = f"{type(error).__name__}: {error}"
+                text = f"{type(error).__name__}: {error}"
             for other in self._test_bed.servers.by_class.values():
                 if other is not victim:
                     other.check()
             time.sleep(LOOK_S)
-        return None, f"no answer in {BACK_S:g} s: {said}"
+        return None, f"no answer in {BACK_S:g} s: {text}"
 
     def _is_there(self, reader: CatalogReader, request: Request) -> bool | None:
         """Return True if a request was done; None if it cannot be known, because its value may have been replaced."""

@@ -151,10 +151,10 @@ def main() -> None:
         wait(whole.done, whole.busy(number), users)
         print("done", number, time.perf_counter_ns() - whole.began_ns[number], flush=True)
     columns = {name: list(values) for name, values in whole.columns.items()}
-    said = []
+    lines = []
     while not whole.told.empty():
-        said.append(whole.told.get())
-    found = {"columns": columns, "began_ns": list(whole.began_ns), "said": said[:MOST_SHOWN]}
+        lines.append(whole.told.get())
+    found = {"columns": columns, "began_ns": list(whole.began_ns), "said": lines[:MOST_SHOWN]}
     Path(sys.argv[2]).write_text(json.dumps(found))
     print("written", flush=True)
     for each in users:

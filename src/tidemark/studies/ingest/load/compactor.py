@@ -53,15 +53,15 @@ def rounds(client: TableWriter, start_ns: int, end_ns: int, every_s: float) -> I
         time.sleep((due_ns - time.perf_counter_ns()) / 1e9 if due_ns > time.perf_counter_ns() else 0)
         number += 1
         for name, operation in operations.items():
-            outcome, said = DONE, ""
+            outcome, text = DONE, ""
             forget_peak()
             began = time.perf_counter_ns()
             try:
                 operation()
             except Exception as error:
-                outcome, said = str(client.commit_status(error)), f"{type(error).__name__}: {error}"[:LONGEST]
+                outcome, text = str(client.commit_status(error)), f"{type(error).__name__}: {error}"[:LONGEST]
             ended = time.perf_counter_ns()
-            yield Call(name, number, began, ended - began, outcome, said, peak_bytes())
+            yield Call(name, number, began, ended - began, outcome, text, peak_bytes())
             if outcome != DONE:
                 with suppress(Exception):  # the next call shows the consequences
                     client.refresh()

@@ -200,13 +200,13 @@ class WorkerPool(Undisturbed, Workers):
         start = time.perf_counter_ns() + HEAD_START_NS
         for program in self._together:
             program.tell("go", start, start + round(seconds * 1e9))
-        deadline, said = time.monotonic() + seconds + DRAIN_S, []
+        deadline, lines = time.monotonic() + seconds + DRAIN_S, []
         for member in self._members:
             words = self._done(member, deadline, LATE_COMMIT)
             if words is None:
                 return None
-            said += json.loads(words)
-        self.said = tuple(dict.fromkeys(said))
+            lines += json.loads(words)
+        self.said = tuple(dict.fromkeys(lines))
         return start
 
 
@@ -369,10 +369,10 @@ class ReconnectingWriters(Workers):
         moment = time.perf_counter_ns()
         for member in self._living:
             member.tell("end")
-        deadline, said = time.monotonic() + DRAIN_S, []
+        deadline, lines = time.monotonic() + DRAIN_S, []
         for member in self._living:
-            said += json.loads(member.heard("done", deadline, LATE_COMMIT))
-        self.said = tuple(dict.fromkeys(said))
+            lines += json.loads(member.heard("done", deadline, LATE_COMMIT))
+        self.said = tuple(dict.fromkeys(lines))
         return moment
 
 

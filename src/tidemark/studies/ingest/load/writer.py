@@ -174,9 +174,9 @@ def told_span() -> tuple[int, int]:
 def told_to_go(end: Callable[[], None]) -> None:
     """Print "ready" and wait for "go"; call `end` in a thread at the next line, or if the parent is gone."""
     print("ready", flush=True)
-    told = sys.stdin.buffer.readline().decode().strip()
-    if told != "go":
-        sys.exit(f"received something other than 'go': {told}")
+    line = sys.stdin.buffer.readline().decode().strip()
+    if line != "go":
+        sys.exit(f"received something other than 'go': {line}")
 
     def until_told() -> None:
         sys.stdin.buffer.readline()  # "end", or end of file

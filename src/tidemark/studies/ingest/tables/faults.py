@@ -302,14 +302,14 @@ def kept_sentence(run_set: RunSet) -> str:
     """Return the sentence on the tables after kills, and on the bound that they set for the next one."""
     found = all_killed(run_set)
     each = [kill for killed in found for kill in killed.each]
-    said = f"While rows are appended to a table, a process that writes them or a server is killed {len(each):,} times."
+    text = f"While rows are appended to a table, a process that writes them or a server is killed {len(each):,} times."
     for killed in found:
         for kills in killed.kills:
             if kills.with_loss:
                 also = "" if killed.holds_undisturbed else ", as it does without any kill"
                 gone = f"{kills.total('lost'):,} acknowledged rows are lost and {kills.total('doubled'):,} doubled"
                 what = "no client can read the table any more" if kills.is_unread else gone
-                said += (
+                text += (
                     f" {killed.named} does not hold: after {kills.with_loss:,} of {len(kills.each):,} kills of "
                     f"{kills.title}, {what}{also}."
                 )
@@ -319,11 +319,11 @@ def kept_sentence(run_set: RunSet) -> str:
         if not killed.with_loss
     ]
     if kept:
-        said += (
+        text += (
             f" All that was acknowledged is there once in {listed(kept)}; in brackets, what was killed, and the "
             "upper bound of the probability of a loss after that many kills without one (95 %)."
         )
-    return said
+    return text
 
 
 UNREAD = "CANNOT BE READ"
@@ -455,19 +455,19 @@ def cut_sentence(run_set: RunSet) -> str:
     """Return the sentence on what power cuts leave of acknowledged rows."""
     found = all_cuts(run_set)
     count = sum(len(cuts.each) for cuts in found)
-    said = f"The power is cut {count:,} time{'s' if count > 1 else ''} under two writers."
+    text = f"The power is cut {count:,} time{'s' if count > 1 else ''} under two writers."
     for cuts in found:
         if cuts.with_loss:
             acked, lost = cuts.total("acked"), cuts.total("lost")
             readable = ", and no client can read the table any more" if cuts.unread else ""
-            said += (
+            text += (
                 f" {cuts.series.title} loses {lost:,} of {acked:,} acknowledged rows in {cuts.with_loss:,} of "
                 f"{len(cuts.each):,}{readable}."
             )
     kept = [f"{cuts.series.title} ({number(cuts.at_most, 2)})" for cuts in found if not cuts.with_loss]
     if kept:
-        said += (
+        text += (
             f" All that was acknowledged is there once in {listed(kept)}; in brackets, the upper bound of the "
             "probability of a loss after that many cuts without one (95 %)."
         )
-    return said
+    return text

@@ -97,7 +97,7 @@ def _contradictions(builder: TableBuilder) -> Table:
     """Return the table of the page's sentences next to values computed from its own numbers."""
     claim_data = IngestClaimData(builder.measures)
     requests = partial(printed_requests_a_file, claim_data)
-    said = (
+    lines = (
         ('"Concurrent uploads saturate MinIO at ~16-32 parallel on loopback"',
          "most over fewest requests a second, from 8 to 64 workers",
          "eightfold clients bring hardly more requests: the load generator may be what is saturated",
@@ -125,7 +125,7 @@ def _contradictions(builder: TableBuilder) -> Table:
          requests(2, DIRECT, 500, 8)),
     )  # fmt: skip
     rows: list[list[Cell]] = [
-        [words, computed, found.estimate(unit), unit, meaning] for words, computed, meaning, (found, unit) in said
+        [words, computed, found.estimate(unit), unit, meaning] for words, computed, meaning, (found, unit) in lines
     ]
     rows.append([
         '"207 conflicts retried correctly under 100-way contention"',

@@ -91,10 +91,10 @@ class Kept:
 
     @cached_property
     def reads(self) -> Reads:
-        told = self.found.reads
-        begins, took = (np.array(each, np.float64) for each in (told.moment_s, told.seconds))
-        counted = np.array([count is not None for count in told.rows], bool)
-        rows = np.array([count for count in told.rows if count is not None], np.int64)
+        reads = self.found.reads
+        begins, took = (np.array(each, np.float64) for each in (reads.moment_s, reads.seconds))
+        counted = np.array([count is not None for count in reads.rows], bool)
+        rows = np.array([count for count in reads.rows if count is not None], np.int64)
         beside = self.beside(begins, begins + took)
         highest = np.maximum.accumulate(rows) if len(rows) else rows
         return Reads(
@@ -103,7 +103,7 @@ class Kept:
             backwards=int((rows < highest).sum()),
             during_ms=1000 * took[counted & beside],
             between_ms=1000 * took[counted & ~beside],
-            said=told.said,
+            said=reads.said,
         )
 
 
@@ -278,8 +278,8 @@ def _whole(series: Series, operation: str, kept: Sequence[Kept]) -> list[Cell]:
     sizes = [size.data_files for each in kept for size in each.found.sizes]
     footprint = kept[-1].run.footprint
     reads = [each.reads for each in kept]
-    said = [call.said for each in kept for call in each.found.calls if call.said]
-    said += [words for each in reads for words in each.said]
+    lines = [call.said for each in kept for call in each.found.calls if call.said]
+    lines += [words for each in reads for words in each.said]
     return [
         series.title,
         operation,
@@ -304,7 +304,7 @@ def _whole(series: Series, operation: str, kept: Sequence[Kept]) -> list[Cell]:
             float(np.median(times)) if len(times := np.concatenate([getattr(each, name) for each in reads])) else None
             for name in ("during_ms", "between_ms")
         ),
-        "; ".join(dict.fromkeys(said))[:300] or None,
+        "; ".join(dict.fromkeys(lines))[:300] or None,
     ]
 
 
@@ -355,9 +355,9 @@ def held_sentence(run_set: RunSet) -> str:
         else:
             alone = f" (without maintenance: {words_of(control)})" if control else ""
             broken.append(f"{title}: {words_of(kept)}{alone}")
-    said = [f"With maintenance, every acknowledged row is there once in {listed(held)}."] if held else []
-    said += [f"Maintenance during writes breaks what was acknowledged: {'; '.join(broken)}."] if broken else []
-    return " ".join(said)
+    lines = [f"With maintenance, every acknowledged row is there once in {listed(held)}."] if held else []
+    lines += [f"Maintenance during writes breaks what was acknowledged: {'; '.join(broken)}."] if broken else []
+    return " ".join(lines)
 
 
 def values(run_set: RunSet) -> dict[str, str]:

@@ -152,17 +152,17 @@ def gained(measures: Measures, wanted: str, how: str) -> str:
         for series, rate, tail in found
     ]
     rates, tails = [rate for _, rate, _ in found], [tail for _, _, tail in found if tail]
-    said = (
+    text = (
         f"{how}, requests are taken in at this multiple of the rows a second of one commit a request: "
         f"{'; '.join(parts)}. By their intervals, the rate is higher in {_count(rates, above=True)} and lower in "
         f"{_count(rates, above=False)} of {len(rates)}"
     )
     if tails:
-        said += (
+        text += (
             f", and the 99th percentile of requests shorter in {_count(tails, above=False)} and longer in "
             f"{_count(tails, above=True)} of {len(tails)}"
         )
-    return f"{said}."
+    return f"{text}."
 
 
 def _gathered_name(series: Series) -> str:

@@ -141,13 +141,13 @@ def _outcomes(builder: TableBuilder) -> Table:
     for series in all_series:
         mode = [column.cell(series) for column in IDENTITY]
         for run in series.runs:
-            told = outcomes(run)
-            counts = [int((told == name).sum()) for name in (ACKED, CONFLICT, GIVEN_UP, FAILED, UNKNOWN)]
+            statuses = outcomes(run)
+            counts = [int((statuses == name).sum()) for name in (ACKED, CONFLICT, GIVEN_UP, FAILED, UNKNOWN)]
             oracle, found = run.record(CheckRecord).oracle, run.record(CommitRecord)
             refused, tried, by = refusals(run)
             verdict = oracle.words if run.manifest.oracle.applicable else "keeps nothing"
             rows.append([
-                *mode, run.number, run.state, verdict, len(told), *counts, tried, refused, COUNTED_BY[by],
+                *mode, run.number, run.state, verdict, len(statuses), *counts, tried, refused, COUNTED_BY[by],
                 oracle.lost, oracle.doubled, oracle.risen, oracle.phantom, oracle.partial, oracle.done, oracle.not_done,
                 run.footprint.data_files, found.referenced_files, "; ".join(found.first_errors)[:200] or None,
             ])  # fmt: skip
@@ -252,10 +252,10 @@ class Writer(SentenceWriter):
                 parts.append((-share.value, f"{estimate_text(share)} ({series.title})"))
         if not parts:
             raise NotAvailable("no system tells")
-        said = listed([words for _, words in sorted(parts)])
+        text = listed([words for _, words in sorted(parts)])
         return (
             f"Of the commits that {most} writers tried, as far as catalog or client tell, these shares were refused "
-            f"because another one came first: {said}."
+            f"because another one came first: {text}."
         )
 
     def retrying(self) -> str:
@@ -293,10 +293,10 @@ class Writer(SentenceWriter):
             raise NotAvailable("no run could be checked")
         if not parts:
             return "No system lost or doubled a row that it had acknowledged."
-        said = "; ".join(f"{name}: {', '.join(dict.fromkeys(words))}" for name, words in parts.items())
+        text = "; ".join(f"{name}: {', '.join(dict.fromkeys(words))}" for name, words in parts.items())
         names = ", ".join(name.rpartition("(")[2].rstrip(")") + ": {}" for name in parts)
         return (
-            f"Of {len(checked)} systems, {len(parts)} did not keep what was acknowledged. {said}. To see it again: "
+            f"Of {len(checked)} systems, {len(parts)} did not keep what was acknowledged. {text}. To see it again: "
             f"./tidemark all --config 'studies=[ingest]' 'ingest.systems={{{names}}}'. Speeds of such runs are no "
             "results, and are given nowhere."
         )

@@ -46,8 +46,8 @@ class GroupRunner(IngestRunner[GatewayPool]):
     def describe(self, window: IngestWindow) -> RunMetadata:
         """Describe the window as for writers, except that the front's commits are not the clients' requests."""
         made = super().describe(window)
-        told = self._crew.told
-        own = GatewayRecord(requests=self.acked, commits=told["commits"], busy=told["busy"])
+        reply = self._crew.told
+        own = GatewayRecord(requests=self.acked, commits=reply["commits"], busy=reply["busy"])
         return replace(made, found={**made.found, **written(own)})
 
 

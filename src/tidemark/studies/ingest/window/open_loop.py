@@ -189,8 +189,8 @@ class OpenLoopRunner(IngestRunner[WorkerPool | GatewayPool]):
             **written(ScheduleRecord(schedule)),
         }
         if isinstance(self._crew, GatewayPool):
-            told = self._crew.told
-            found |= written(GatewayRecord(requests=requests, commits=told["commits"], busy=told["busy"]))
+            reply = self._crew.told
+            found |= written(GatewayRecord(requests=requests, commits=reply["commits"], busy=reply["busy"]))
         mark = ("more requests came than were worked off: its times are lower bounds",) if notes.overloaded else ()
         return replace(made, found=found, marks=(*made.marks, *mark))
 
