@@ -173,7 +173,7 @@ def test_taken_port_is_replaced(workspace: Workspace, monkeypatch: pytest.Monkey
         occupied.listen()
         taken = occupied.getsockname()[1]
         offered = iter([taken, *free_ports(1)])
-        monkeypatch.setattr("tidemark.services.postgres.free_ports", lambda _count: [next(offered)])
+        monkeypatch.setattr("tidemark.services.programs.process.free_ports", lambda _count: [next(offered)])
         with Postgres(workspace, workspace.work / "postgres", PostgresSettings()) as server:
             assert f"port={taken}" not in server.dsn
             assert server.version() == "18.0"
