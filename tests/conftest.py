@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TESTS = Path(__file__).parent
 # Files that share servers which take long to start, by name of the group; any other file is a group by itself.
-TOGETHER = {"conformance/engines/test_lakehouses.py": "spark", "services/engines/test_spark.py": "spark"}
+TOGETHER = {"conformance/slow/test_lakehouses.py": "spark", "services/slow/test_spark.py": "spark"}
 # The longest come first, so that short ones fill both processes at the end.
 LONGEST = ("nix", "stacks", "end_to_end", "scale", "conformance")
 NEED_A_REASON = ("alone", "long")

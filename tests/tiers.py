@@ -62,7 +62,6 @@ TIERS = (
             "analysis/slow",
             "cli/slow",
             "conformance",
-            "findings",
             "machine/slow",
             "pipeline/slow",
             "results/slow",
@@ -70,7 +69,21 @@ TIERS = (
             "studies/processes",
         ),
     ),
-    Tier("all", 45, ("conformance/engines", "end_to_end", "nix", "scale", "services/engines", "stacks")),
+    Tier(
+        "all",
+        45,
+        (
+            "cli/pages",
+            "conformance/slow",
+            "end_to_end",
+            "findings",
+            "nix",
+            "results/rebuilt",
+            "scale",
+            "services/slow",
+            "stacks",
+        ),
+    ),
 )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.conformance.conftest import ODD, OF_A_STACK, Servers
 
 from tidemark.errors import SystemFailure
 from tidemark.software.tools import packages, provide_tool
@@ -20,8 +21,6 @@ from tidemark.systems.base import Capability, Context
 from tidemark.systems.bulk.base import BulkTable
 from tidemark.systems.bulk.process import Client
 from tidemark.systems.registry import of_kind
-
-from .conftest import ODD, OF_A_STACK, Servers
 
 Opened = Callable[[type[BulkTable]], BulkTable]
 ROWS, KEYS = 1000, ("s_suppkey",)

@@ -33,7 +33,7 @@ from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.ducklake.files import DuckLakeInlined
 from tidemark.systems.ducklake.servers import DuckLake
 
-SHIPPED = Path(__file__).parents[2] / "config.yaml"
+SHIPPED = Path(__file__).parents[3] / "config.yaml"
 
 
 class Lossy(DeltaRs):

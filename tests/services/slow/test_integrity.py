@@ -100,7 +100,7 @@ def test_an_installation_that_is_killed_leaves_nothing_outside_its_folder(tmp_pa
     """The next installation also removes what was left inside its folder."""
     lock, target, elsewhere = tmp_path / "one.lock", tmp_path / "envs" / "mine", tmp_path / "elsewhere"
     elsewhere.mkdir()
-    whole = (Path(__file__).parents[2] / "envs/thesis.lock").read_text().splitlines()
+    whole = (Path(__file__).parents[3] / "envs/thesis.lock").read_text().splitlines()
     lock.write_text("".join(f"{line}\n" for line in whole if line.startswith(("deltalake==", "pyarrow=="))))
     command = [sys.executable, "-m", "tidemark.software.environments", "install", lock, target]
     process = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(elsewhere)}, start_new_session=True)

@@ -13,6 +13,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from tests.conformance.conftest import OF_A_STACK, Servers
+from tests.conformance.faulty_proxy import proxy
 
 from tidemark.config import ServicesConfig
 from tidemark.measure.workload import TestBed
@@ -30,9 +32,6 @@ from tidemark.studies.catalogs.window.samples import CatalogWindow
 from tidemark.systems.base import Context
 from tidemark.systems.catalogs.base import CatalogSystem
 from tidemark.systems.registry import of_kind
-
-from .conftest import OF_A_STACK, Servers
-from .faulty_proxy import proxy
 
 pytestmark = pytest.mark.skipif(OF_A_STACK in os.environ, reason="no library of a stack is in it")
 SETTINGS = CatalogSettings(4, 1, "create,churn,crash", 10, 1.0, 10.0, 5, 5, 2, 8, 1, 30.0)

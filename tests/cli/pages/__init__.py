@@ -1,0 +1,1 @@
+"""Tests of every command that the documentation names, and of every claim."""

@@ -1,0 +1,1 @@
+"""Tests of what is made from whole archives and from two stacks: documents, reference files, comparisons."""
