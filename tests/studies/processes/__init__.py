@@ -1,1 +1,1 @@
-"""Tests that start a study's own load programs, and kill some of them."""
+"""Tests that start a load generator of its own environment."""
