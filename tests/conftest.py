@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 TESTS = Path(__file__).parent
 # Files that share servers which take long to start, by name of the group; any other file is a group by itself.
 TOGETHER = {"conformance/slow/test_lakehouses.py": "spark", "services/slow/test_spark.py": "spark"}
+PIPELINES = "end_to_end"  # one process runs these files: one series is measured at a time on a machine
 # The longest come first, so that short ones fill both processes at the end.
-LONGEST = ("nix", "stacks", "end_to_end", "scale", "conformance")
+LONGEST = ("end_to_end", "nix", "stacks", "scale", "conformance")
 NEED_A_REASON = ("alone", "long")
 
 
@@ -36,13 +37,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)  # the other stacks, whose systems are tested as well, have no xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give the tests of a file, or of files that share servers, to one process."""
+    """Give the tests of a file to one process, and those of files that share servers or measure."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0].removeprefix("tests/")
-            return TOGETHER.get(file, file)
+            return PIPELINES if file.startswith(f"{PIPELINES}/") else TOGETHER.get(file, file)
 
     return ByFile(config, log)
 
