@@ -1,8 +1,8 @@
 """Tiers of tests, by folder, and the command that runs them: `./tidemark test`.
 
 A folder belongs to the tier that names it or the nearest folder above it; a folder that no tier names is refused. The
-tiers run one after the other, each in two processes; tests marked `alone` follow in one. A failing test is printed when
-it fails. At the end come the time of each tier, against its budget, and the slowest tests.
+tiers run one after the other, each in several processes; tests marked `alone` follow in one. A failing test is printed
+when it fails. At the end come the time of each tier, against its budget, and the slowest tests.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ REPORTS = TESTS.parent / ".tidemark" / "tests"
 NO_TESTS = 5  # pytest's exit code if no test was selected
 SLOWEST = 20
 PROGRAMS, TOOLS = ("iceberg-rest", "kafka", "postgres"), ("lance",)  # what the default tier uses
-PARALLEL = ["-n", "2", "--dist", "loadscope", "--no-loadscope-reorder"]
+PARALLEL = ["--dist", "loadscope", "--no-loadscope-reorder"]
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Folders whose tests run together, and the minutes in which this tier and those before it should end."""
+    """Folders whose tests run together in some processes; this tier and those before it should end in the minutes."""
 
     name: str
     minutes: int
+    processes: int
     folders: tuple[str, ...]
 
 
@@ -37,6 +38,7 @@ TIERS = (
     Tier(
         "default",
         5,
+        2,  # these compute; the tests of the later tiers wait for servers and windows half of their time
         (
             ".",
             "analysis",
@@ -58,6 +60,7 @@ TIERS = (
     Tier(
         "integration",
         15,
+        3,
         (
             "analysis/slow",
             "cli/slow",
@@ -72,6 +75,7 @@ TIERS = (
     Tier(
         "all",
         45,
+        3,
         (
             "cli/pages",
             "conformance/slow",
@@ -139,7 +143,7 @@ def run(chosen: tuple[Tier, ...], long: bool) -> int:
     failed, began, which = 0, time.monotonic(), "" if long else " and not long"
     for tier in chosen:
         started = time.monotonic()
-        for when, options in (("not alone", PARALLEL), ("alone", [])):
+        for when, options in (("not alone", ["-n", str(tier.processes), *PARALLEL]), ("alone", [])):
             report = REPORTS / f"{tier.name}-{when.replace(' ', '-')}.xml"
             report.unlink(missing_ok=True)
             words = ["-m", f"{tier.name} and {when}{which}", f"--junitxml={report}", *options]
