@@ -156,12 +156,21 @@ def test_one_key_repeats_every_series_of_a_study(study: str) -> None:
     assert {name for name, _ in series("repeats=1")} == {name for name, _ in planned}
 
 
+TWICE = "streams.protocols={quick: {window_seconds: 8, runs: 2, repeats: 2}}"
+
+
 def test_sweep_has_its_own_number_of_repeats() -> None:
     sweep = "streams.sweep={reading: {axis: read_ahead, values: [1, 2], modes: [single], repeats: 3}}"
     plan = make_plan(
         load(
             SHIPPED,
-            ["streams.sweeps=[main, reading]", sweep, "streams.systems={ducklake: {}}", "streams.modes=[single]"],
+            [
+                "streams.sweeps=[main, reading]",
+                sweep,
+                "streams.systems={ducklake: {}}",
+                "streams.modes=[single]",
+                TWICE,
+            ],
         )
     )
     repeats = {name: [spec.repeat for spec in plan.series if spec.sweep == name] for name in ("main", "reading")}

@@ -26,10 +26,11 @@ from .sandbox import (
     wait_for,
 )
 
+COMMITS = 50  # that end a window
 SENTENCE = "Round 1 of 2: each system was measured once so far"
 TWICE: dict[str, Any] = {
     "protocol": "twice",
-    "protocols": {"twice": {"window_seconds": 0.5, "runs": 2, "repeats": 2}},
+    "protocols": {"twice": {"window_seconds": 20, "commits": COMMITS, "runs": 2, "repeats": 2}},
     "systems": {"delta-rs": {}, "ducklake-inlined": {}},
     "modes": ["single"],
     "cold": "none",
@@ -110,6 +111,7 @@ def test_second_start_measures_the_rest_and_makes_every_result_again(halves: Hal
     assert "round 1 of 2" not in again.stdout and again.stdout.count("database: done") == 1
     assert f"tidemark: the report is {sandbox.results}/report.html" in again.stdout
     assert stamps(sandbox, 1) == halves.first and list(complete(sandbox)) == []
+    assert {(run["operations"], run["oracle"]["commits"]) for run in sandbox.runs().values()} == {(COMMITS, COMMITS)}
     assert (sandbox.results / "plan.json").read_bytes() == (sandbox.root / ".tidemark/plan.json").read_bytes()
     for name in SHOWN:
         assert "of 2: each system" not in (sandbox.results / name).read_text(), name

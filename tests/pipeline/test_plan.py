@@ -88,7 +88,7 @@ def test_disturbance_settings_do_not_make_another_series() -> None:
 
 def test_null_system_has_separate_shorter_windows() -> None:
     windows = {spec.name: spec.window_seconds for spec in made('streams.systems={"null": {}, ducklake: {}}').series}
-    assert windows == {"null": 3.0, "ducklake": 8.0}
+    assert windows == {"null": 3.0, "ducklake": 15.0}
     longer = "streams.protocols={quick: {window_seconds: 20, runs: 2, null_seconds: 9}}"
     assert {spec.window_seconds for spec in made(longer, 'streams.systems={"null": {}}').series} == {9.0}
     assert {spec.window_seconds for spec in made("protocol=smoke", 'streams.systems={"null": {}}').series} == {2.0}
@@ -96,7 +96,12 @@ def test_null_system_has_separate_shorter_windows() -> None:
 
 def test_null_system_is_measured_once_in_the_last_round() -> None:
     specs = made('streams.systems={"null": {}, ducklake: {}}', "streams.modes=[single]").series
-    assert sorted((spec.name, spec.repeat) for spec in specs) == [("ducklake", 1), ("ducklake", 2), ("null", 2)]
+    assert sorted((spec.name, spec.repeat) for spec in specs) == [
+        ("ducklake", 1),
+        ("ducklake", 2),
+        ("ducklake", 3),
+        ("null", 3),
+    ]
     assert [spec.name for spec in specs if spec.repeat == 1] == ["ducklake"], "the first round is of systems alone"
 
 

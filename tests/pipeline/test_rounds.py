@@ -73,8 +73,8 @@ def test_one_due_series_makes_its_round_due(tmp_path: Path) -> None:
 def test_series_with_fewer_repeats_are_in_every_round() -> None:
     sweep = "streams.sweep={cores: {axis: cpus, values: [1], repeats: 1}}"
     plan = make_plan(load(SHIPPED, ["streams.systems={ducklake: {}}", sweep, "streams.sweeps=[main, cores]"]))
-    assert rounds(plan) == 2
-    first = plan.until(Round(1, 2))
+    assert rounds(plan) == 3
+    first = plan.until(Round(1, 3))
     assert {spec.sweep for spec in first} == {"main", "cores"} and {spec.repeat for spec in first} == {1}
     assert plan.until(None) == plan.series and first == plan.series[: len(first)], "the order is that of the whole"
 
@@ -92,8 +92,8 @@ def test_snakefile_receives_the_round(tmp_path: Path, monkeypatch: pytest.Monkey
     assert pipeline.enter({}, tmp_path, str(SHIPPED)) == plan, "positions and fingerprints are those of the whole"
     assert whole.read_bytes() == before
     subset = PlanFile.read(of_round)
-    assert subset.round == Round(1, 2) and subset.series == PlanFile.read(whole).series[:1]
-    monkeypatch.setenv(ROUND, "2")
+    assert subset.round == Round(1, 3) and subset.series == PlanFile.read(whole).series[:1]
+    monkeypatch.setenv(ROUND, "3")
     assert asked_for(plan) is None, "after the last one everything is measured"
 
 

@@ -113,13 +113,13 @@ def test_flush_times_are_those_of_the_runs(tables: Path) -> None:
 
 def test_growth_and_no_growth_are_distinguished(tables: Path) -> None:
     assert row(tables, "growth", system="Iceberg (PyIceberg)", mode="single")["verdict"] == "grows"
-    assert row(tables, "growth", system="DuckLake", mode="single")["verdict"] == "no change seen"
+    assert row(tables, "growth", system="DuckLake", mode="single")["verdict"] == "not resolved"
 
 
 def test_pairs_are_compared_by_their_intervals(tables: Path) -> None:
     found = row(tables, "ratios", a="DuckLake", b="DuckLake + inlining", mode="single")
     assert float(found["write_ratio_low"]) <= 1.25 <= float(found["write_ratio_high"])
-    assert found["verdict"] == "slower"
+    assert found["verdict"].startswith("slower by at least ")
 
 
 def test_the_time_budget_adds_up(tables: Path) -> None:

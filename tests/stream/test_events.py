@@ -47,6 +47,10 @@ def test_events_round_trip(rows: list[dict[str, object]], encoding: Encoding) ->
     messages = codec.encode(batch)
     assert len(messages) == len(rows)
     assert codec.assemble(codec.decode(messages)).equals(pa.Table.from_batches([batch]))
+    rows = codec.as_collected()
+    collected = rows.assemble(rows.decode(messages))
+    assert collected.equals(pa.Table.from_batches([batch])), "the same rows"
+    assert {column.num_chunks for column in collected.columns} == {batch.num_rows}, "in a chunk each"
     for place, message in enumerate(messages):
         assert codec.decode_one(message).equals(batch.slice(place, 1))
 

@@ -1,21 +1,23 @@
 """From runs to a series: the typical run, with the variance between runs and between repeats of a series.
 
 Runs of a series usually vary more than the blocks of one run, and repeats of a series more than its runs: servers are
-restarted, and the machine drifts meanwhile. The variance is estimated from all series of one mode (`Effects`), because
-two runs or repeats of a single series carry almost no information about it. If series were repeated, the repeat is the
-unit: treating its runs as independent would ignore their common deviation and make the interval too narrow.
+restarted, and the machine drifts meanwhile. The variance is estimated from all series of one mode
+(`BetweenRunVariance`), because two runs or repeats of a single series carry almost no information about it. If series
+were repeated, the repeat is the unit, and a round of all systems (`RoundVariance`): treating its runs as independent
+would ignore their common deviation and make the interval too narrow.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, zip_longest
 
 import numpy as np
 
 from tidemark.analysis.blocks import REPLICATES, BlockSample, Ranks
+from tidemark.analysis.rounds import InRounds, RoundVariance
 from tidemark.analysis.statistics import BootstrapEstimate, Floats, cliffs_delta, generator
 from tidemark.runs.runset import Series
 
@@ -97,9 +99,9 @@ def pooled_mean(
 ) -> BootstrapEstimate:
     """Return the typical unit: the mean of `units`, which are runs or repeats (geometric for logarithms).
 
-    The replicates contain both sources of variance: blocks within each run, and differences between units. The latter
-    come from `effects` moderated by these units' own, or from these units alone. A single unit without `effects` is
-    returned unchanged: its interval then covers that unit only.
+    The variance is that of units, from `between_runs` moderated by these units' own, or from these units alone. It
+    contains that of the blocks within a unit, which is the least that it can be. A single unit without `between_runs`
+    is returned unchanged: its interval then covers that unit only.
     """
     inside = mean(units, rng)
     own = BetweenRunVariance.pooled([[unit if unit.log == inside.log else unit.linear() for unit in units]])
@@ -107,12 +109,38 @@ def pooled_mean(
         own = between_runs.with_own(own)
     if own is None:
         return inside
-    count = len(units)
-    draws = inside.centre + rng.choice(own.deviations, size=(REPLICATES, count)).mean(axis=1)
-    if inside.draws is not None:
-        draws += inside.draws - inside.centre
-    degrees = _satterthwaite([(inside.variance, inside.degrees), (own.variance / count, own.degrees)])
-    return replace(inside, draws=draws, degrees=max(degrees, 1.0))
+    variance = own.variance / len(units)
+    if inside.draws is not None and inside.variance >= variance:
+        return inside
+    draws = inside.centre + rng.choice(own.deviations, size=(REPLICATES, len(units))).mean(axis=1)
+    return replace(inside, draws=draws).with_variance(*_with_inside(inside, variance, own.degrees))
+
+
+def mean_of_rounds(
+    units: Mapping[int, BootstrapEstimate], rng: np.random.Generator, between: RoundVariance | None
+) -> BootstrapEstimate:
+    """Return the mean of `units`, one a round, with the variance between rounds; at least that within the units.
+
+    `between`: the variance that the rounds of all systems show. It can be compared within these rounds.
+    """
+    inside = mean(list(units.values()), rng)
+    values = {number: (unit if unit.log == inside.log else unit.linear()).centre for number, unit in units.items()}
+    if between is not None:
+        variance, degrees = between.of_mean(values)
+        rounds = InRounds(values, between.own, between.degrees, between.inflation, between.block_degrees)
+    elif len(values) > 1:
+        rounds = InRounds(values)
+        variance, degrees = rounds.of_mean()
+    else:
+        return inside
+    if inside.draws is not None and inside.variance >= variance:
+        return replace(inside, rounds=rounds)
+    return replace(inside, rounds=rounds).with_variance(*_with_inside(inside, variance, degrees))
+
+
+def _with_inside(inside: BootstrapEstimate, variance: float, degrees: float) -> tuple[float, float]:
+    """Return the `variance` between units, which contains that within them, with the degrees of freedom of both."""
+    return variance, _satterthwaite([(inside.variance, inside.degrees), (variance - inside.variance, degrees)])
 
 
 def deltas(

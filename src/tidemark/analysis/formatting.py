@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.rounds import rounds_needed
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate
 
 
@@ -81,24 +82,52 @@ def estimate_text(estimate: Estimate) -> str:
 
 # Verdicts of intervals, never of point estimates
 
+MARGIN = 0.10  # within which two systems are the same: of their ratio, above and below
+
 
 def against(ratio: Estimate, larger: str, smaller: str, same: str) -> str:
     """Return the word that the ratio's interval supports: `same` if it contains 1."""
     return larger if ratio.is_above(1) else smaller if ratio.is_below(1) else same
 
 
-def comparison(ratio: Estimate | MissingCell, above: str = "slower", below: str = "faster") -> Cell:
-    """Return the verdict of a ratio's interval (by default in words for times), or None if it has no interval."""
-    if isinstance(ratio, MissingCell) or ratio.low is None:
+def comparison(compute: Callable[[], BootstrapEstimate], above: str = "slower", below: str = "faster") -> Cell:
+    """Return the verdict on a ratio (by default in words for times); None if there is no ratio or no interval.
+
+    Different: the 95 % interval excludes 1, and its nearer end is what the difference is at least. The same: the 90 %
+    interval, as of two one-sided tests at 5 %, is within MARGIN. Both: different, but by less than that. Neither: not
+    distinguishable, with the rounds that would usually decide it.
+    """
+    try:
+        ratio = compute()
+    except NotAvailable:
         return None
-    return against(ratio, above, below, "no difference seen")
+    found, narrow = ratio.estimate(""), ratio.estimate("", 0.90)
+    if found.low is None or found.high is None or narrow.low is None or narrow.high is None:
+        return None
+    within = narrow.low > 1 / (1 + MARGIN) and narrow.high < 1 + MARGIN
+    if found.contains(1):
+        return f"the same within {percent(MARGIN)}" if within else f"not distinguishable{_rounds_to_decide(ratio)}"
+    word, least = (above, found.low - 1) if found.low > 1 else (below, 1 - found.high)
+    return f"{word} by less than {percent(MARGIN)}" if within else f"{word} by at least {percent(least)}"
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage of two significant digits; from ten times on as a factor."""
+    return f"{number(100 * share, 2)} %" if share < 9 else f"a factor of {number(1 + share, 2)}"
+
+
+def _rounds_to_decide(ratio: BootstrapEstimate) -> str:
+    if ratio.rounds is None or not ratio.log:
+        return ""
+    variance = ratio.rounds.of_mean()[0] * len(ratio.rounds.values)
+    return f" ({rounds_needed(variance, MARGIN):,} rounds would decide)"
 
 
 def growth_verdict(slope: Estimate | MissingCell) -> Cell:
     """Return the verdict of a slope's interval, or None if it has no interval."""
     if isinstance(slope, MissingCell) or slope.low is None:
         return None
-    return "grows" if slope.is_above(0) else "shrinks" if slope.is_below(0) else "no change seen"
+    return "grows" if slope.is_above(0) else "shrinks" if slope.is_below(0) else "not resolved"
 
 
 # Sentences

@@ -12,14 +12,14 @@ hot runs are never pooled: `cold_effect` compares them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
 import numpy as np
 
 from tidemark.analysis import resampled
-from tidemark.analysis.aggregation import BetweenRunVariance, deltas, mean, pooled_mean
+from tidemark.analysis.aggregation import BetweenRunVariance, deltas, mean, mean_of_rounds, pooled_mean
 from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.metrics import (
     InterquartileRange,
@@ -31,6 +31,7 @@ from tidemark.analysis.metrics import (
     Share,
     checked_ratio,
 )
+from tidemark.analysis.rounds import RoundVariance
 from tidemark.analysis.statistics import BootstrapEstimate, generator
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Repeat, RunSet, Series
@@ -51,6 +52,7 @@ class Measures:
         self._runs = resampled.read(run_set, quantities)
         self._hot: dict[tuple[str, str], BootstrapEstimate] = {}
         self._effects: dict[tuple[str, str], BetweenRunVariance | None] = {}
+        self._rounds: dict[tuple[str, str], RoundVariance | None] = {}
         self._deltas: dict[tuple[str, str, str], list[BootstrapEstimate]] = {}
 
     # One run
@@ -123,15 +125,19 @@ class Measures:
         """Return the typical hot run of `series`: the mean over its hot runs (geometric for positive quantities).
 
         The between-run variance is estimated from all series of the same sweep, stack and mode. If these were
-        repeated, the between-repeat variance is used instead.
+        repeated, repeats are rounds: the variance is that between rounds, and ratios are formed within them.
         """
         if series is None:
             raise NotAvailable("there is no such series")
         key = (quantity.name, series.id)
         if key not in self._hot:
-            units = self._units(quantity, series)
-            between_runs = self._effects_for(quantity, series, units)
-            self._hot[key] = pooled_mean(units, generator(quantity.name, series.id), between_runs)
+            rng = generator(quantity.name, series.id)
+            if self._is_repeated(series):
+                units = self._by_round(quantity, series)
+                self._hot[key] = mean_of_rounds(units, rng, self._round_variance(quantity, series, units))
+            else:
+                runs = self._units(quantity, series)
+                self._hot[key] = pooled_mean(runs, rng, self._effects_for(quantity, series, runs))
         return self._hot[key]
 
     def first_hot(self, quantity: Metric, series: Series) -> BootstrapEstimate:
@@ -140,12 +146,13 @@ class Measures:
 
     def cold(self, quantity: Metric, series: Series) -> BootstrapEstimate:
         """Return `quantity` of run 0. A single cold run shows no variance, so that of the hot runs is assumed."""
-        units = self._cold_units(quantity, series)
+        rng = generator(quantity.name, series.id, "cold")
+        units = self._cold_by_round(quantity, series)
         if self._is_repeated(series):
-            between_runs = self._pooled(f"cold {quantity.name}", partial(self._cold_units, quantity), series)
-        else:
-            between_runs = self._effects_for(quantity, series, units)
-        return pooled_mean(units, generator(quantity.name, series.id, "cold"), between_runs)
+            between = self._of_rounds(f"cold {quantity.name}", partial(self._cold_by_round, quantity), series)
+            return mean_of_rounds(units, rng, between)
+        runs = list(units.values())
+        return pooled_mean(runs, rng, self._effects_for(quantity, series, runs))
 
     def value(self, quantity: Metric, series: Series) -> BootstrapEstimate:
         """Return `quantity` of the hot runs of `series` or, if it has none, of its cold ones."""
@@ -181,10 +188,10 @@ class Measures:
         hot = [self.of_run(quantity, run).value for run in repeat.hot_runs]
         return self.of_run(quantity, repeat.cold_run).scaled(1 / float(np.median(hot)))
 
-    def _cold_units(self, quantity: Metric, series: Series) -> list[BootstrapEstimate]:
+    def _cold_by_round(self, quantity: Metric, series: Series) -> dict[int, BootstrapEstimate]:
         if not series.cold_runs:
             raise NotAvailable(series.missing(0))
-        return [self.of_run(quantity, run) for run in series.cold_runs]
+        return {run.repeat: self.of_run(quantity, run) for run in series.cold_runs}
 
     def _cold_ratios(self, quantity: Metric, series: Series) -> list[BootstrapEstimate]:
         found = []
@@ -227,12 +234,25 @@ class Measures:
         return self.run_set.select(mode=series.mode, sweep=series.sweep, stack=series.stack, harness=False)
 
     def _units(self, quantity: Metric, series: Series) -> list[BootstrapEstimate]:
-        """Return the quantity of each hot run or, in repeated modes, the mean over the hot runs of each repeat."""
+        """Return the quantity of each hot run."""
         if not series.hot_runs:
             raise NotAvailable(series.missing(1))
-        if not self._is_repeated(series):
-            return self._known(quantity, series.hot_runs)
-        return _available(partial(self._hot_mean, quantity, repeat) for repeat in series.repeats if repeat.hot_runs)
+        return self._known(quantity, series.hot_runs)
+
+    def _by_round(self, quantity: Metric, series: Series) -> dict[int, BootstrapEstimate]:
+        """Return the mean over the hot runs of each repeat that has the quantity, by the number of the repeat."""
+        if not series.hot_runs:
+            raise NotAvailable(series.missing(1))
+        found, reason = {}, ""
+        for repeat in series.repeats:
+            try:
+                if repeat.hot_runs:
+                    found[repeat.number] = self._hot_mean(quantity, repeat)
+            except NotAvailable as absent:
+                reason = str(absent)
+        if not found:
+            raise NotAvailable(reason)
+        return found
 
     def _hot_mean(self, quantity: Metric, repeat: Repeat) -> BootstrapEstimate:
         return mean(self._known(quantity, repeat.hot_runs), generator(quantity.name, repeat.id))
@@ -257,6 +277,41 @@ class Measures:
         if not is_share and not all(unit.log for unit in units):
             return None
         return self._pooled(quantity.name, partial(self._units, quantity), series, log=not is_share)
+
+    def _round_variance(
+        self, quantity: Metric, series: Series, units: Mapping[int, BootstrapEstimate]
+    ) -> RoundVariance | None:
+        """Return the variation between rounds, from all systems; None if systems are not comparable."""
+        share = self.quantities.relative(quantity)
+        if quantity.scale is not None and share != quantity:
+            between = self._of_rounds(share.name, partial(self._by_round, share), series, log=False)
+            scale = float(np.mean([self.of_run(quantity.scale, run).value for run in series.runs]))
+            return None if between is None else between.scaled(scale)
+        is_share = isinstance(quantity.how, Share)
+        if not is_share and not all(unit.log for unit in units.values()):
+            return None
+        return self._of_rounds(quantity.name, partial(self._by_round, quantity), series, log=not is_share)
+
+    def _of_rounds(
+        self,
+        name: str,
+        units_of: Callable[[Series], Mapping[int, BootstrapEstimate]],
+        series: Series,
+        *,
+        log: bool = True,
+    ) -> RoundVariance | None:
+        if series.is_null_baseline:
+            return None
+        key = (name, f"{series.sweep} {series.stack} {series.mode}")
+        if key not in self._rounds:
+            values = {}
+            for peer in self._peers(series):
+                with suppress(NotAvailable):
+                    units = units_of(peer)
+                    if all(unit.log is log for unit in units.values()):
+                        values[peer.id] = {number: unit.centre for number, unit in units.items()}
+            self._rounds[key] = RoundVariance.of(values)
+        return self._rounds[key]
 
     def _pooled(
         self, name: str, units_of: Callable[[Series], list[BootstrapEstimate]], series: Series, *, log: bool = True

@@ -7,7 +7,8 @@ Intervals take three facts into account:
   Patton, Politis and White 2009). A block is drawn from near the position that it fills (the local block bootstrap
   of Paparoditis and Politis 2002), because the write times of some systems grow throughout a run: growth is a
   separate result, not noise of the median.
-- *Runs vary*, and so do *repeats of a series*, by more than the blocks of one run: see `units`.
+- *Runs vary*, and so do *repeats of a series*, by more than the blocks of one run: see `aggregation`. Repeats are
+  rounds: what is compared is compared within them (`rounds`).
 - *Few runs make narrow bootstrap intervals*, so deviations from the estimate are multiplied by Student's t over
   the normal quantile, with Welch-Satterthwaite degrees of freedom (after Hesterberg 2015).
 
@@ -28,9 +29,11 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri, stdtrit
 
 from tidemark.analysis.blocks import REPLICATES, BlockSample, Numbers, Ranks, resample, resampled_residuals
+from tidemark.analysis.rounds import InRounds
 
 Floats = NDArray[np.float64]
 FEWEST = 8  # samples of one run; resampling fewer is meaningless
+NORMAL = np.random.default_rng(0).permutation(ndtri((np.arange(REPLICATES) + 0.5) / REPLICATES))
 
 
 def generator(*names: object) -> np.random.Generator:
@@ -83,6 +86,7 @@ class BootstrapEstimate:
     log: bool = True
     bounds: tuple[float, float] | None = None  # limits that an interval cannot exceed
     is_exact: bool = False  # counted, not measured: without draws, the interval is the value itself
+    rounds: InRounds | None = None  # its value in each round, by which it is compared with others of the same rounds
 
     @property
     def value(self) -> float:
@@ -114,9 +118,11 @@ class BootstrapEstimate:
         if self.log:
             by = math.log(factor)
             draws = None if self.draws is None else self.draws + by
-            return replace(self, centre=self.centre + by, draws=draws, bounds=bounds)
+            rounds = self.rounds and self.rounds.moved(by)
+            return replace(self, centre=self.centre + by, draws=draws, bounds=bounds, rounds=rounds)
         draws = None if self.draws is None else self.draws * factor
-        return replace(self, centre=self.centre * factor, draws=draws, bounds=bounds)
+        rounds = self.rounds and self.rounds.scaled(factor)
+        return replace(self, centre=self.centre * factor, draws=draws, bounds=bounds, rounds=rounds)
 
     def ratio(self, other: BootstrapEstimate) -> BootstrapEstimate:
         """Return this quantity over `other`; raise ValueError unless both are resampled as logarithms."""
@@ -133,7 +139,15 @@ class BootstrapEstimate:
         if not self.log:
             return self
         draws = None if self.draws is None else np.exp(self.draws)
-        return replace(self, centre=self.value, draws=draws, log=False)
+        rounds = self.rounds and self.rounds.exponential(self.value)
+        return replace(self, centre=self.value, draws=draws, log=False, rounds=rounds)
+
+    def with_variance(self, variance: float, degrees: float) -> BootstrapEstimate:
+        """Return the same quantity with draws of this variance, in the shape that its own draws have."""
+        draws = NORMAL if self.draws is None else self.draws - self.draws.mean()
+        size = float(draws.std())
+        draws = draws * (math.sqrt(variance) / size) if size > 0 else NORMAL * math.sqrt(variance)
+        return replace(self, draws=self.centre + draws, degrees=max(degrees, 1.0))
 
 
 def _difference(a: BootstrapEstimate, b: BootstrapEstimate) -> BootstrapEstimate:
@@ -144,7 +158,11 @@ def _difference(a: BootstrapEstimate, b: BootstrapEstimate) -> BootstrapEstimate
     # Both estimate unit variance from the same systems, so their errors may be correlated: no degree counts twice.
     degrees = _together([(a.variance, a.degrees), (b.variance, b.degrees)])
     n, runs, is_exact = a.n + b.n, min(a.runs, b.runs), a.is_exact and b.is_exact
-    return BootstrapEstimate(a.centre - b.centre, draws, n, runs, degrees, a.log, is_exact=is_exact)
+    found = BootstrapEstimate(a.centre - b.centre, draws, n, runs, degrees, a.log, is_exact=is_exact)
+    rounds = a.rounds.less(b.rounds) if a.rounds is not None and b.rounds is not None else None
+    if rounds is None or len(rounds.values) < 2:
+        return found
+    return replace(found, centre=rounds.mean, rounds=rounds).with_variance(*rounds.of_mean())
 
 
 def _together(parts: Sequence[tuple[float, float]]) -> float:

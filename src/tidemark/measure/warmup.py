@@ -40,7 +40,7 @@ def warm_up(test_bed: TestBed, before: Sequence[float], show: ProgressCallback) 
 
     `before`: medians of the preceding run, as returned by `medians_ms`; empty if there is no such run.
     """
-    length = test_bed.spec.window_seconds
+    length = test_bed.workload.warm_up_seconds
     stretch, most = length / STRETCHES, MOST_WINDOWS * length
     medians = list(before)
     if is_steady(medians):
@@ -60,6 +60,7 @@ def warm_up(test_bed: TestBed, before: Sequence[float], show: ProgressCallback) 
 
 def uncounted[W: Window](test_bed: TestBed, runner: WindowRunner[W], window: W, until_seconds: float) -> W:
     """Run until `window` is `until_seconds` long, checking only for dead processes, and return it."""
+    runner.is_counted = False
 
     def each_second(_seconds: float) -> None:
         if test_bed.fails(runner):

@@ -100,6 +100,7 @@ class WindowRunner[W: Window](ABC):
 
     directory: Path  # folder of the system's data on disk
     is_cancelled = False
+    is_counted = True  # False in the warm-up and the probe, which end by their length alone
 
     def __init__(self, test_bed: TestBed, directory: Path) -> None:
         self.test_bed, self.directory = test_bed, directory
@@ -238,6 +239,11 @@ class Workload(ABC):
     def probe(self, test_bed: TestBed, show: ProgressCallback) -> None:
         """Determine, uncounted, what it must know of a system before the first window."""
         import_module(self.runner).probe(test_bed, show)
+
+    @property
+    def warm_up_seconds(self) -> float:
+        """Length of a window of the warm-up, of which the stretches are parts."""
+        return self.spec.window_seconds
 
     @property
     def warms_up(self) -> bool:

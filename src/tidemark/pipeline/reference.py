@@ -31,7 +31,6 @@ from tidemark.results.reference.content import (
 )
 from tidemark.results.reference.findings import page, shown
 from tidemark.results.reference.front import front, overview
-from tidemark.results.report.summary_table import usual_columns
 from tidemark.results.tables.table import Table, write_tables
 from tidemark.runs.runset import RunSet
 from tidemark.studies.study import registry
@@ -101,11 +100,11 @@ def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
         if not (folder / name).is_file():
             raise ConfigError(f"{folder / name}: is not there; allowed: a folder with {README} and {STUDIES}")
     found = [shown(finding, kept) for finding in all_findings()]
-    asked = usual_columns(registry()[FIRST].results.questions)
+    questions = registry()[FIRST].results.questions
     return {
         ARTIFACT: build_artifact(configuration, kept),
         FINDINGS: page(found),
-        README: front((folder / README).read_text(), kept, FIRST, asked),
+        README: front((folder / README).read_text(), kept, FIRST, questions),
         STUDIES: overview((folder / STUDIES).read_text(), kept),
     }
 

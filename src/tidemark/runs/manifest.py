@@ -249,6 +249,18 @@ class Manifest:
         return self.elapsed_ns >= ALMOST * 1e9 * self.window_s
 
     @property
+    def commits_wanted(self) -> int:
+        """Number of commits that ends its window; 0 if only its length does."""
+        return int(dict(self.config).get("commits") or 0)
+
+    @property
+    def window_text(self) -> str:
+        """Description of what ends its window."""
+        if self.commits_wanted:
+            return f"{self.commits_wanted:,} commits and at most {self.window_s:.3g} s"
+        return f"{self.window_s:.3g} s" if self.is_timed_out else "as long as their requests take"
+
+    @property
     def stretches(self) -> int:
         """Number of parts in which the window was measured."""
         return self.producer.stretches if self.producer else 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, get_type_hints
 
@@ -138,10 +138,15 @@ class WorkloadSettings:
 
     @classmethod
     def of(cls, series: HasSettings) -> Self:
-        """Return the settings of a planned or measured series; those that an old plan does not tell are None."""
-        given, names = dict(series.settings), [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        """Return the settings of a planned or measured series.
+
+        Those that an old plan does not tell have their default, or are None.
+        """
+        known = {each.name: each.default for each in fields(cls)}  # type: ignore[arg-type]
+        given, names = dict(series.settings), list(known)
         if not given.keys() >= set(names):
-            given = {**dict.fromkeys(names), **cls._of_label(series.mode), **given}
+            defaults = {name: None if default is MISSING else default for name, default in known.items()}
+            given = {**defaults, **cls._of_label(series.mode), **given}
         return cls(**{name: given[name] for name in names})
 
     @classmethod

@@ -140,6 +140,10 @@ class EventCodec:
         table = pa.Table.from_batches(batches)
         return table if len(batches) == 1 else table.combine_chunks()
 
+    def as_collected(self) -> EventCodec:
+        """Return a codec whose tables have one chunk for each event, as events were collected one by one."""
+        return _CodecOfRows(self.schema, self.encoding)
+
     def _layout(self, message: bytes) -> _Layout | None:
         key = message[: _head_length(message)]
         try:
@@ -199,6 +203,16 @@ class EventCodec:
             for place, position in enumerate(rows.tolist()):
                 messages[position] = packed[place * length : (place + 1) * length]
         return messages
+
+
+class _CodecOfRows(EventCodec):
+    """Codec that decodes each message by itself and joins the events without copying them."""
+
+    def decode(self, messages: Sequence[bytes]) -> list[pa.RecordBatch]:
+        return [self.decode_one(message) for message in messages]
+
+    def assemble(self, batches: list[pa.RecordBatch]) -> pa.Table:
+        return pa.Table.from_batches(batches)
 
 
 def _gather_text(matrix: Bytes, column: _Column) -> pa.Array:

@@ -35,10 +35,10 @@ def test_a_halved_write_time_is_found_and_an_unchanged_one_is_no_difference(tmp_
     found = rows(results)
     halved = found["DuckLake", "single"]
     assert float(halved["write_ratio_low"]) <= 0.5 <= float(halved["write_ratio_high"])
-    assert halved["verdict"] == "faster"
+    assert halved["verdict"].startswith("faster by at least")
     same = found["Iceberg (DuckDB)", "batch of 1,000"]
     assert float(same["write_ratio_low"]) <= 1.0 <= float(same["write_ratio_high"])
-    assert same["verdict"] == "no difference seen"
+    assert same["verdict"] == "the same within 10 %"
     assert "the catalog died" in "".join(found["Iceberg (DuckDB)", "single"].values())
     build_figures(results)
     assert made(results / "figures", "then-and-now.svg").stat().st_size > 5_000

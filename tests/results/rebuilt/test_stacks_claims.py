@@ -50,20 +50,21 @@ AFTER = (
     replace(DELTA, capabilities=("read-back",), **NOW),
     batched(replace(DUCKLAKE, **LAKE_NOW), median_ms=16.0),
 )
+WINDOW_S = 300.0  # of the thesis, as some claims need
 CHANGED = "write-single-iceberg-duckdb-ducklake"  # a ratio of 10 then and of 1 now
 
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # The order of a plan is random: the thesis's stack need not come first in it.
-    results = write_run_set(tmp_path_factory.mktemp("both"), (*AFTER, *THEN), window_s=6.0)
+    results = write_run_set(tmp_path_factory.mktemp("both"), (*AFTER, *THEN), window_s=WINDOW_S)
     build_claims(results)
     return results
 
 
 @pytest.fixture(scope="module")
 def now_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    results = write_run_set(tmp_path_factory.mktemp("now"), AFTER, window_s=6.0)
+    results = write_run_set(tmp_path_factory.mktemp("now"), AFTER, window_s=WINDOW_S)
     build_claims(results)
     return results
 
@@ -102,7 +103,7 @@ def test_each_verdict_rests_on_runs_of_its_own_stack(rows: dict[str, Row], both:
 
 
 def test_a_second_stack_changes_nothing_about_the_first(rows: dict[str, Row], tmp_path: Path) -> None:
-    alone = judge(write_run_set(tmp_path, THEN, window_s=6.0))
+    alone = judge(write_run_set(tmp_path, THEN, window_s=WINDOW_S))
     for row in alone.rows:
         judgement, other = row.first, rows[row.claim.id].first
         assert (judgement.verdict, judgement.ours, judgement.reason) == (other.verdict, other.ours, other.reason)
@@ -193,7 +194,7 @@ def test_equal_stacks_show_no_difference(tmp_path: Path) -> None:
     build_claims(results)
     said = sentences(results)
     ratios = StackWriter(Measures(RunSet.load(results), QUANTITIES), {}).table()["rows"]
-    assert ratios and {row[5] for row in ratios} == {"no difference seen"}
+    assert ratios and {row[5] for row in ratios} <= {"the same within 10 %"}
     assert "no system declares a capability" in said["stacks-abilities"]
     for row in written(results).values():
         pair = {row["verdict"], row["others"][0]["verdict"]}  # type: ignore[index]
@@ -208,7 +209,8 @@ def test_paper_is_typeset_with_two_stacks_and_with_the_newer_alone(both: Path, n
         found = typst.query(results / "paper" / "main.typ", "<stacks>", root=results, ignore_system_fonts=True)
         assert len(json.loads(found)) == 1
     rows = {row[0]: row for row in json.loads((both / "paper" / "values.json").read_text())["stacks"]["rows"][:5]}
-    assert rows["Iceberg (DuckDB)"][5] == "faster" and rows["Iceberg (PyIceberg)"][5] == "slower"
+    assert rows["Iceberg (DuckDB)"][5].startswith("faster by at least")
+    assert rows["Iceberg (PyIceberg)"][5].startswith("slower by at least")
     assert rows["Delta Lake (delta-rs)"][5] == "not comparable"
 
 

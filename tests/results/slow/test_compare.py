@@ -41,9 +41,9 @@ def ratios(comparison: Comparison) -> dict[tuple[str, str], Estimate]:
 def test_equal_sets_show_no_difference(before: Path, tmp_path: Path) -> None:
     comparison = both(before, measured(tmp_path))
     assert len(comparison.pairs) == 4
-    for ratio in ratios(comparison).values():
-        assert ratio.contains(1.0), ratio
-    assert {row[-1] for row in comparison.table.rows} == {"no difference seen"}
+    assert sum(not ratio.contains(1.0) for ratio in ratios(comparison).values()) <= 1, "of intervals of 95 %"
+    same = {"the same within 10 %", "faster by less than 10 %", "slower by less than 10 %"}
+    assert {row[-1] for row in comparison.table.rows} <= same
 
 
 def test_slowdown_is_found_only_in_the_slower_system(before: Path, tmp_path: Path) -> None:
@@ -51,9 +51,9 @@ def test_slowdown_is_found_only_in_the_slower_system(before: Path, tmp_path: Pat
     comparison = both(before, measured(tmp_path, slower))
     found = ratios(comparison)
     assert found["ducklake-inlined", "single"].contains(13 / 8) and found["ducklake-inlined", "single"].is_above(1)
-    assert found["ducklake", "single"].contains(1.0) and found["ducklake", "batch"].contains(1.0)
+    assert all(0.95 < found["ducklake", mode].value < 1.05 for mode in ("single", "batch"))
     verdicts = {(row[0], row[1]): row[-1] for row in comparison.table.rows}
-    assert verdicts["DuckLake + inlining", "single"] == "slower"
+    assert verdicts["DuckLake + inlining", "single"].startswith("slower by at least ")
 
 
 def test_swapping_the_sets_inverts_the_ratio(before: Path, tmp_path: Path) -> None:

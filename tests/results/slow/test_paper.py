@@ -71,7 +71,7 @@ def complete(results: Path) -> Path:
     build_claims(results)
     sources = " ".join(path.read_text() for path in SECTIONS)
     names = sorted(
-        set(re.findall(r'"(figure-[\w.]+|[a-z]+-(?:single|batch)|time-budget|cold-effect|then-and-now)"', sources))
+        set(re.findall(r'"(figure-[\w.]+|[a-z]+-(?:single|batch)|ages|time-budget|cold-effect|then-and-now)"', sources))
     )
     entries = [{"name": name, "title": name, "files": [], "reason": "of the test", "notes": []} for name in names]
     (results / "figures").mkdir()
@@ -145,9 +145,12 @@ def test_a_system_that_the_configuration_lacks_is_not_compared(results: Path) ->
     assert "cannot be compared: " in writer.pair("ducklake", "delta-rs", "single")
 
 
-def test_no_growth_is_reported_as_no_trend(results: Path) -> None:
-    found = Writer(Measures(RunSet.load(results), QUANTITIES)).growth("single")
+def test_no_growth_is_reported_as_no_trend(results: Path, tmp_path: Path) -> None:
+    flat = write_run_set(tmp_path, [replace(model, slope_ms=0.0) for model in MODELS], window_s=4.0)
+    found = Writer(Measures(RunSet.load(flat), QUANTITIES)).growth("single")
     assert "shows no trend for any system" in found, found
+    grown = Writer(Measures(RunSet.load(results), QUANTITIES)).growth("single")
+    assert "it grows with the number of commits for Iceberg (PyIceberg)" in grown, grown
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from tidemark.analysis.metrics import NotAvailable
 from tidemark.config import load
 from tidemark.pipeline.plan import make_plan
 from tidemark.runs.run import Run
-from tidemark.studies.streams.session import Rates, margin
+from tidemark.studies.streams.session import Rates, Session, margin
 from tidemark.studies.streams.settings import StreamSettings
 from tidemark.studies.streams.storage_tables import PARTS, part_median
 
@@ -33,11 +33,30 @@ def test_sweep_has_the_same_number_of_commits_for_each_system() -> None:
     assert {StreamSettings.of(spec).most_events for spec in make_plan(load(SHIPPED, batches)).series} == {50_000}
 
 
+def test_windows_of_quick_end_at_100_commits() -> None:
+    made = make_plan(load(SHIPPED, ["protocol=quick", "streams.systems={null: {}, delta-rs: {}}"])).series
+    found = {(spec.name, StreamSettings.of(spec).commits, StreamSettings.of(spec).least_seconds) for spec in made}
+    assert found == {("null", 0, 0.0), ("delta-rs", 100, 5.0)}
+    assert {(spec.name, spec.window_seconds, spec.repeat) for spec in made} == {
+        ("null", 3, 3), *(("delta-rs", 15, repeat) for repeat in (1, 2, 3))
+    }  # fmt: skip
+    threads = make_plan(load(SHIPPED, ["protocol=quick", "streams.sweeps=[threads]"])).series
+    assert {(StreamSettings.of(spec).commits, spec.window_seconds) for spec in threads} == {(0, 60)}
+
+
+def test_series_without_a_least_length_are_those_of_earlier_versions() -> None:
+    for spec in make_plan(load(SHIPPED, ["protocol=thesis"])).series:
+        assert "least_seconds" not in dict(spec.settings) and dict(spec.settings)["commits"] == 0
+
+
 def test_topic_holds_only_what_the_commits_need(tmp_path: Path) -> None:
     rates = Rates(tmp_path / "rates.json", "a system", "record")
     rates.note(1000.0)
     assert rates.events(3600, 1, tmp_path, 10_000) == 10_000 + margin(1)
     assert rates.events(2, 1, tmp_path, 10_000) == 2 * 1000 * 1.3 + margin(1)
+    settings = StreamSettings("single", 1, 1, "snappy", "record", "ahead", False, 64, True, 100, 5.0)
+    session = Session(settings, rates, cast(Any, None))
+    assert session.most_events == 5 * 1000 * 1.3, "the least length, which is longer than 100 commits"
 
 
 def test_the_first_and_the_last_writes_are_compared() -> None:

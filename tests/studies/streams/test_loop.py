@@ -167,6 +167,21 @@ def test_events_read_ahead_are_written_one_by_one_and_counted_once_written(count
         assert (window.samples.column(stage) > 0).all(), "each event has times of its own"
 
 
+@pytest.mark.parametrize("size", [1, 50])
+def test_window_ends_at_its_number_of_commits(counters: Counters, size: int) -> None:
+    """Reading ahead goes no further than the last commit, so that no more are written than were asked for."""
+    codec, encoded = messages(500)
+    source = Source(Endless(encoded), counters, lambda: True)
+    window = StreamWindow(Samples(size))
+
+    def count(events: int) -> None:
+        if events >= 100 * size:
+            source.cancel()
+
+    run_segment(window, source, codec, lambda _rows: None, 30, count, 64, 100)
+    assert window.operations == 100 and window.elapsed_ns < 30e9
+
+
 def test_available_events_are_read_without_waiting_for_more(counters: Counters) -> None:
     written: list[pa.Table] = []
     window = run(counters, 5, 1, 0.2, written.append, read_ahead=32)

@@ -20,6 +20,12 @@ function perRun(key, style) {
   })));
 }
 
+function perSeries(key, style) {
+  return mode => visible(mode).filter(series => series[key]?.length).map(series => ({
+    label: series.title, colour: colourOf[series.system], style, points: series[key],
+  }));
+}
+
 // `of` returns the value of a series and both ends of its interval, or nothing.
 function estimates(of) {
   return mode => visible(mode).map((series, row) => {
@@ -55,6 +61,8 @@ const ofSeries = (REPORT.quantities ?? []).filter(quantity => !REPORT.of_runs.in
 
 const seconds = { title: "seconds since the run began" };
 const KINDS = [
+  { title: "Time of a commit by the commits in the table", x: { title: "commits in the table, log scale", log: true },
+    y: { title: "ms, log scale", log: true }, layers: perSeries("ages", "line"), read: point => `${ms(point[1])} at commit ${shownNumber(point[0])}` },
   ...ofRuns,
   ...ofSeries,
   { title: `Run 0 over hot runs, ${REPORT.leading}`, x: { title: "ratio", free: true }, y: { rows: [] }, layers: estimates(series => series.cold),

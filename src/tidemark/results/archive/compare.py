@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison
 from tidemark.analysis.measures import Measures
@@ -67,9 +68,10 @@ def compare(a: Side, b: Side) -> Comparison:
     leading = quantities.leading
     ratios = []
     for one, other in pairs:
-        found = [_compared(quantity, a, one, b, other) for quantity in quantities.headline]
+        found = [_cell(quantity, a, one, b, other) for quantity in quantities.headline]
         ratios.append(found[0])
-        rows.append([one.title, one.mode_title, *found, comparison(found[0], *leading.words) or "not known"])
+        verdict = comparison(partial(_compared, leading, a, one, b, other), *leading.words)
+        rows.append([one.title, one.mode_title, *found, verdict or "not known"])
     columns = (
         *IDENTITY,
         *(_column(quantities, quantity) for quantity in quantities.headline),
@@ -161,22 +163,24 @@ def _column(quantities: MetricSet, quantity: Metric) -> Column:
     return Column(share.key, f"{share.title}, B less A", share.shown_unit, interval=True)
 
 
-def _compared(quantity: Metric, a: Side, one: Series, b: Side, other: Series) -> Estimate | MissingCell:
+def _cell(quantity: Metric, a: Side, one: Series, b: Side, other: Series) -> Estimate | MissingCell:
+    unit = a.measures.quantities.relative(quantity).shown_unit if quantity.signed else ""
+    return attempt(unit, partial(_compared, quantity, a, one, b, other))
+
+
+def _compared(quantity: Metric, a: Side, one: Series, b: Side, other: Series) -> BootstrapEstimate:
     """Return the ratio of B to A; for signed quantities the difference, as a share of their scale if declared."""
     shown = a.measures.quantities.relative(quantity) if quantity.signed else quantity
-
-    def compute() -> BootstrapEstimate:
-        below, above = a.measures.hot(shown, one), _apart(b.measures.hot(shown, other), shown, other)
-        return shown.as_shown(above.difference(below)) if quantity.signed else checked_ratio(above, below)
-
-    return attempt(shown.shown_unit if quantity.signed else "", compute)
+    below, above = a.measures.hot(shown, one), _apart(b.measures.hot(shown, other), shown, other)
+    return shown.as_shown(above.difference(below)) if quantity.signed else checked_ratio(above, below)
 
 
 def _apart(replicates: BootstrapEstimate, quantity: Metric, series: Series) -> BootstrapEstimate:
-    """Permute B's replicates: those of a series are seeded by its name, which both sets may share."""
-    if replicates.draws is None:
-        return replicates
-    return replace(replicates, draws=generator("compare", quantity.name, series.id).permutation(replicates.draws))
+    """Permute B's replicates, which are seeded by the series' name, and drop its rounds, which were not those of A."""
+    draws = replicates.draws
+    if draws is not None:
+        draws = generator("compare", quantity.name, series.id).permutation(draws)
+    return replace(replicates, draws=draws, rounds=None)
 
 
 def _measured_by(a: Side, b: Side) -> Iterator[str]:

@@ -106,7 +106,9 @@ def positive(replicates: BootstrapEstimate) -> BootstrapEstimate:
         raise NotAvailable("a quantity that may be zero has no ratio")
     logarithms = None if draws is None else np.log(draws)
     n, runs, is_exact = replicates.n, replicates.runs, replicates.is_exact
-    return BootstrapEstimate(math.log(replicates.centre), logarithms, n, runs, replicates.degrees, is_exact=is_exact)
+    rounds = replicates.rounds and replicates.rounds.logarithmic(replicates.centre)
+    centre = math.log(replicates.centre)
+    return BootstrapEstimate(centre, logarithms, n, runs, replicates.degrees, is_exact=is_exact, rounds=rounds)
 
 
 def extreme(parts: Sequence[BootstrapEstimate], largest: bool) -> BootstrapEstimate:

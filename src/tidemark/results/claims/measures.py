@@ -77,15 +77,17 @@ def quotient(
 @measure(GENERAL)
 def ratio_to_largest(claim_data: ClaimData, quantity: Metric, system: str, vs: list[str], mode: str) -> Measured:
     """Return the quantity of one system over the largest of the systems in `vs`."""
-    others = extreme([positive(claim_data.hot(quantity, name, mode)) for name in vs], largest=True)
-    return positive(claim_data.hot(quantity, system, mode)).ratio(others), TIMES
+    one = positive(claim_data.hot(quantity, system, mode))
+    ratios = [one.ratio(positive(claim_data.hot(quantity, name, mode))) for name in vs]
+    return extreme(ratios, largest=False), TIMES
 
 
 @measure(GENERAL)
 def difference_to_largest(claim_data: ClaimData, quantity: Metric, system: str, vs: list[str], mode: str) -> Measured:
     """Return the quantity of one system minus the largest of the systems in `vs`, for quantities that may be zero."""
-    others = extreme([claim_data.hot(quantity, name, mode) for name in vs], largest=True)
-    return claim_data.hot(quantity, system, mode).difference(others), quantity.unit
+    one = claim_data.hot(quantity, system, mode)
+    differences = [one.difference(claim_data.hot(quantity, name, mode)) for name in vs]
+    return extreme(differences, largest=False), quantity.unit
 
 
 @measure(GENERAL)

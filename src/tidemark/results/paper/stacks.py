@@ -58,10 +58,11 @@ class StackWriter:
         heads = ["System", "Mode", f"{title}, then", f"{title}, now", "Now / then", f"{subjects} now"]
         run_set, rows = self._measures.run_set, []
         for then, now in (pair for mode in modes(run_set) for pair in counterparts(run_set, mode)):
-            ratio = attempt("x", partial(self._measures.ratio, self._leading, now, then))
+            compare = partial(self._measures.ratio, self._leading, now, then)
+            ratio = attempt("x", compare)
             name = then.title if len(self._stacks) == 2 else f"{then.title}, {now.stack}"
             medians = [self._median(series) for series in (then, now)]
-            word = comparison(ratio, *self._leading.words) or "not comparable"
+            word = comparison(compare, *self._leading.words) or "not comparable"
             text = ratio.reason if isinstance(ratio, MissingCell) else estimate_text(ratio)
             rows.append([name, then.mode_title, *medians, text, str(word)])
         return {"heads": heads, "rows": rows}

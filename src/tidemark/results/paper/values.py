@@ -17,7 +17,7 @@ from typing import Any
 
 from tidemark import __version__
 from tidemark.analysis.blocks import REPLICATES
-from tidemark.analysis.formatting import listed
+from tidemark.analysis.formatting import MARGIN, listed, percent
 from tidemark.errors import AnalysisError
 from tidemark.machine.cold import COLD_SHARE, HOT_SHARE
 from tidemark.paths import REPOSITORY, write_atomically
@@ -153,13 +153,14 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
     machine = first.machine
     dataset = next(iter(run_set.datasets), None)
     windows = sorted({run.manifest.window_s for run in runs})
+    commits = max(run.manifest.commits_wanted for run in runs)
     counts = sources.claims["counts"]
     made = {
         "version": __version__,
         "date": f"{newest(run_set, NEEDED_FOR):%Y-%m-%d}",
         "protocol": listed(list(dict.fromkeys(series.protocol for series in run_set.series))),
         "stack": listed(list(run_set.stacks)),
-        "window": _seconds(windows),
+        "window": (f"{commits:,} commits and at most " if commits else "") + _seconds(windows),
         "runs-a-series": f"{max(len(repeat.runs) for repeat in run_set.repeats)}",
         "hot-runs": f"{max(len(repeat.hot_runs) for repeat in run_set.repeats)}",
         "series": f"{len(run_set.repeats):,}",
@@ -168,6 +169,7 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
         "runs": f"{len(runs):,}",
         "events": f"{sum(run.manifest.events for run in runs):,}",
         "operations": f"{sum(run.manifest.operations for run in runs):,}",
+        "margin": percent(MARGIN),
         "seed": str(run_set.config.integer("seed", 0)),
         **_dataset(dataset),
         "machines": f"{len(run_set.machines):,}",

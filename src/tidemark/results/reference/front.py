@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from tidemark.analysis.formatting import MissingCell
 from tidemark.errors import AnalysisError
 from tidemark.results.claims.claims import VERDICTS
 from tidemark.results.reference.content import FILE, TABLES, About, Reference, folders, read_references
+from tidemark.results.report.summary_table import SummaryMetric, usual_columns
 from tidemark.results.tables.table import SYSTEM, Column, Table, read_table
 
 BEGIN, END = "<!-- reference: './tidemark artifact' writes this -->", "<!-- /reference -->"
@@ -27,12 +28,12 @@ UP = "../"  # from docs/ to the folder of README.md and the reference results
 Kept = list[tuple[Path, Reference]]
 
 
-def front(readme: str, kept: Path, study: str, asked: Collection[str]) -> str:
-    """Return `readme` with the reference figure of `study`, and the columns of its matrix with the keys `asked`.
+def front(readme: str, kept: Path, study: str, questions: Sequence[SummaryMetric]) -> str:
+    """Return `readme` with the reference figure of `study`, and the usual columns of its matrix of `questions`.
 
     Raise AnalysisError if the two marks are missing.
     """
-    return _filled("README.md", readme, BEGIN, _first(kept, study, asked))
+    return _filled("README.md", readme, BEGIN, _first(kept, study, questions))
 
 
 def overview(text: str, kept: Path) -> str:
@@ -57,7 +58,7 @@ def _kept(kept: Path) -> Kept:
     return list(zip(folders(kept), read_references(kept), strict=True))
 
 
-def _first(kept: Path, study: str, asked: Collection[str]) -> Iterator[str]:
+def _first(kept: Path, study: str, questions: Sequence[SummaryMetric]) -> Iterator[str]:
     found = _kept(kept)
     ours = [(place, each) for place, each in found if each.about.study == study]
     if not ours:
@@ -67,12 +68,12 @@ def _first(kept: Path, study: str, asked: Collection[str]) -> Iterator[str]:
     yield f"{_measured(first.about)}. Releases: {_released(first.about)}."
     yield from first.about.remarks
     yield from _figure(place, first, kept)
-    yield from _matrix(place, kept, asked)
+    yield from _matrix(place, kept, questions)
     for place, each in more:
         yield from ("", f"**The same with other releases: {_released(each.about, first.about)}.**")
         yield f"{_measured(each.about)}. {APART.format(stacks=', '.join((*first.about.stacks, *each.about.stacks)))}"
         yield from each.about.remarks
-        yield from _matrix(place, kept, asked)
+        yield from _matrix(place, kept, questions)
     yield from ("", NOT_APART)
     others = [(place, each) for place, each in found if each.about.study != study]
     if others:
@@ -128,11 +129,13 @@ def _releases(about: About) -> dict[str, str]:
     return dict(found.values())
 
 
-def _matrix(place: Path, kept: Path, asked: Collection[str]) -> Iterator[str]:
+def _matrix(place: Path, kept: Path, questions: Sequence[SummaryMetric]) -> Iterator[str]:
     path = place / TABLES / f"{MATRIX}.json"
     if path.is_file():
         whole = path.relative_to(kept.parent).as_posix()
-        yield from ("", _narrow(read_table(path), asked).grid(), "", f"All columns: [`{whole}`]({whole}).")
+        matrix = read_table(path)
+        asked = usual_columns(questions, [column.key for column in matrix.columns])
+        yield from ("", _narrow(matrix, asked).grid(), "", f"All columns: [`{whole}`]({whole}).")
 
 
 def _narrow(matrix: Table, asked: Collection[str]) -> Table:

@@ -6,6 +6,7 @@ The answers are shown in the terminal, too, after a measurement.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from tidemark import __version__
@@ -14,7 +15,7 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import HIGHER, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.report.summary_table import Group, Row, SummaryMetric
-from tidemark.runs.manifest import FIRST_STUDY, Manifest
+from tidemark.runs.manifest import FIRST_STUDY
 from tidemark.runs.runset import RunSet
 from tidemark.runs.views import dataset_label, harness_words, machine_words, mixture, modes, unfinished
 
@@ -49,7 +50,9 @@ def _older(run_set: RunSet) -> list[tuple[str, str, bool]]:
 
 def _protocol(run_set: RunSet) -> str:
     names = ", ".join(dict.fromkeys(series.protocol for series in run_set.series))
-    windows = dict.fromkeys(_length(run.manifest) for run in run_set.runs if not run.manifest.system.is_null_baseline)
+    windows = dict.fromkeys(
+        run.manifest.window_text for run in run_set.runs if not run.manifest.system.is_null_baseline
+    )
     spelt = " or ".join(windows) or "none measured"
     operations = sum(run.manifest.operations for run in run_set.runs)
     return (
@@ -58,23 +61,15 @@ def _protocol(run_set: RunSet) -> str:
     )
 
 
-def _length(manifest: Manifest) -> str:
-    """Return the length of a window; one that ends with its work has a different length in each run."""
-    return f"{manifest.window_s:.3g} s" if manifest.is_timed_out else "as long as their requests take"
-
-
 def _bounds(run_set: RunSet, studies: Sequence[Measures]) -> str:
     """Return sentences on what intervals cover, and on the throughput of the harness without a system."""
     limits = []
     for measures in studies:
-        rate = next((each for each in measures.quantities.headline if each.better == HIGHER), None)
-        for mode in modes(measures.run_set) if rate is not None else ():
-            for series in measures.run_set.select(mode=mode):
-                if series.is_null_baseline and rate is not None:
-                    try:
-                        found = estimate_text(measures.hot(rate, series).estimate(rate.unit))
-                    except NotAvailable:
-                        continue
+        rates = [each for each in measures.quantities.headline if each.better == HIGHER]
+        for series in (each for mode in modes(measures.run_set) for each in measures.run_set.select(mode=mode)):
+            for rate in rates if series.is_null_baseline else ():
+                with suppress(NotAvailable):
+                    found = estimate_text(measures.hot(rate, series).estimate(rate.unit))
                     limits.append(f"{series.mode_title} {found}")
     harness = f" The measuring program alone (null, which stores nothing) reaches {', '.join(limits)}."
     told = f"Intervals are 95 %. {run_set.coverage}{harness if limits else ''}"
@@ -139,12 +134,13 @@ def _answer(question: SummaryMetric, ranked: Sequence[tuple[Row, BootstrapEstima
     estimate = answer.estimate(question.unit)
     # The extreme of many is partly due to chance: with more comparisons, intervals must be wider (Bonferroni).
     level = 1 - (1 - LEVEL) / len(ranked)
-    if question.signed and not answer.estimate(question.unit, level).is_above(0):
+    least = question.at_least
+    if least is not None and not answer.estimate(question.unit, level).is_above(least):
         return {"text": question.none, "apart": ""}
     same = [row.title for row, other in others if not _differ(question, answer, other, level)]
     note = question.noted(first.asked)
     allowing = f" (as far as {len(ranked):,} systems compared at once can tell)" if len(ranked) > 2 else ""
-    apart = f"no difference was shown between it and {listed(same)}{allowing}" if same else ""
+    apart = f"not distinguishable from {listed(same)}{allowing}" if same else ""
     return {
         "text": f"{first.title}: {estimate_text(estimate)}{f' ({note})' if note else ''}",
         "apart": apart if others else "no other system was measured",
@@ -169,7 +165,7 @@ def in_lines(found: Sequence[dict[str, Any]], synthetic: bool, repeated: bool) -
     """
     chosen = [each for each in found if each["best"]][:LINES]
     apart = [f"{each['title'][0].lower()}{each['title'][1:]}: {each['apart']}" for each in chosen if each["apart"]]
-    text = "; ".join(apart) or "nothing: each differs from all others by more than their intervals"
+    text = "; ".join(apart) or "every other system differs from these by more than the intervals"
     text += "" if repeated else "; each was measured once, and how repeats differ is not known"
     lines = [f"{each['title']}: {each['text']}." for each in chosen]
-    return [*lines, f"Not distinguishable: {text}{' (SYNTHETIC dataset)' if synthetic else ''}."] if chosen else []
+    return [*lines, f"Compared: {text}{' (SYNTHETIC dataset)' if synthetic else ''}."] if chosen else []

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidemark.analysis.ages import typical_by_age
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import HIGHER, Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
@@ -132,6 +133,7 @@ def _series(measures: Measures, series: Series, most: int) -> dict[str, Any]:
             quantity.key: _estimate(partial(_shown, measures, quantity, series)) for quantity in _headline(measures)
         },
         "cold": _estimate(lambda: measures.cold_effect(measures.quantities.leading, series)),
+        "ages": [[age, short(time)] for age, time in typical_by_age(series.hot_runs)],
         "runs": [_run(measures, run, series.repeat_of(run), most) for run in series.runs],
     }
 
@@ -279,7 +281,7 @@ def facts(run: Run) -> dict[str, str]:
         "Machine": machine_words(m.machine),
         "Warnings": "; ".join(m.marks) or "none",
         "Started": m.started_at,
-        "Window": f"{run.elapsed_s:.3f} s (configured: {m.window_s:g} s)",
+        "Window": f"{run.elapsed_s:.3f} s (configured: {m.window_text})",
         "Written": f"{m.events:,} events in {m.operations:,} operations",
         "Time budget": ", ".join(f"{part.replace('_', ' ')} {value:.1f} %" for part, value in share.items()),
         "Stored": _stored(footprint) if footprint else "no table",

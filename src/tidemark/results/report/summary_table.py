@@ -12,7 +12,7 @@ CSV, Markdown and JSON.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -69,11 +69,18 @@ class SummaryMetric:
     better: str = LOWER
     signed: bool = False
     usual: bool = True  # shown by default
+    replaced: bool = False  # shown where results are kept that were made before the usual questions were asked
     note: Callable[[SystemRuns, str | None], str] = lambda _asked, _mode: ""  # remark on one answer
     # Title of a headline question, which the report answers in words with the best or worst system; else None.
     asks: str | None = None
     extreme: str = "best"  # or "worst"
-    none: str = "None was seen"  # answer to a signed question if no system is above zero
+    nothing: float | None = None  # value that means that nothing was seen; 0 for a signed question
+    none: str = "None was seen"  # answer to such a question if no system is above that value
+
+    @property
+    def at_least(self) -> float | None:
+        """Return the value that a system must be above to be an answer; None if there is no such value."""
+        return 0.0 if self.signed else self.nothing
 
     def noted(self, asked: SystemRuns) -> str:
         """Return the remark on the answer; empty if there is none."""
@@ -358,9 +365,10 @@ def matrix_table(builder: TableBuilder, questions: Sequence[SummaryMetric]) -> T
     return builder.table("matrix", "Which system for which write", columns, rows, runs, notes)
 
 
-def usual_columns(questions: Sequence[SummaryMetric]) -> set[str]:
-    """Return the keys of the columns that are shown by default."""
-    return {_key(each) for each in questions if each.usual}
+def usual_columns(questions: Sequence[SummaryMetric], there: Collection[str]) -> set[str]:
+    """Return the keys of the columns to show by default of a table that has those in `there`."""
+    usual = {_key(each) for each in questions if each.usual}
+    return usual if usual <= set(there) else usual | {_key(each) for each in questions if each.replaced}
 
 
 def _key(question: SummaryMetric) -> str:

@@ -132,7 +132,7 @@ def _row(builder: TableBuilder, series: Series, axis: str, runs: list[Run]) -> l
         runs += base.hot_runs if hot else [run for each in (series, base) for run in each.runs[:1]]
         row += [value_of(base, axis), base.runs[0].manifest.window_s, HOT if hot else COLD]
     found = [attempt("", partial(compared, builder, each, series, base)) for each in ratios]
-    lines = [comparison(ratio, *each.words) for each, ratio in zip(ratios, found, strict=True) if each in verdicts]
+    lines = [comparison(partial(compared, builder, each, series, base), *each.words) for each in verdicts]
     return [*row, *found, *lines]
 
 
@@ -151,8 +151,7 @@ def then_and_now(builder: TableBuilder) -> Iterator[Table]:
         for quantity in quantities.headline:
             row += _cells(builder, quantity, then, now)
         leading = quantities.leading
-        ratio = attempt("", partial(builder.measures.ratio, leading, now, then))
-        rows.append([*row, comparison(ratio, *leading.words)])
+        rows.append([*row, comparison(partial(builder.measures.ratio, leading, now, then), *leading.words)])
         runs += [*then.hot_runs, *now.hot_runs]
     columns = [*IDENTITY, Column("then", "Then"), Column("now", "Now")]
     for quantity in quantities.headline:

@@ -109,7 +109,8 @@ def smallest_mode_ratio(claim_data: StreamClaimData, quantity: Metric, systems: 
 @measure(OWN, modes=MODES)
 def mode_ratio_to_largest(claim_data: StreamClaimData, quantity: Metric, system: str, vs: list[str]) -> Measured:
     """Return a system's ratio of batches to single events divided by the largest such ratio of other systems."""
-    return mode_ratio(claim_data, quantity, system)[0].ratio(largest_mode_ratio(claim_data, quantity, vs)[0]), TIMES
+    one = mode_ratio(claim_data, quantity, system)[0]
+    return extreme([one.ratio(mode_ratio(claim_data, quantity, name)[0]) for name in vs], largest=False), TIMES
 
 
 @measure(OWN, modes=(SINGLE,))

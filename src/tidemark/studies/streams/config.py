@@ -14,7 +14,18 @@ Modes = Annotated[tuple[Annotated[str, one_of_these("single", "batch")], ...], M
 class Protocol(Struct, frozen=True, kw_only=True):
     """Named set of window lengths, runs and repeats."""
 
-    window_seconds: Annotated[Seconds, about("Length of one measured window, in seconds.")]
+    window_seconds: Annotated[Seconds, about("Length of one measured window, in seconds; with 'commits', the maximum.")]
+    commits: Annotated[
+        int,
+        about(
+            "Commits that end a window, so that tables of all systems get equally old; 0: only its length ends it.",
+            ge=0, le=10_000_000,
+        ),
+    ] = 0  # fmt: skip
+    least_seconds: Annotated[
+        Annotated[float, Meta(ge=0, le=1_000_000)],
+        about("With 'commits', the minimum length of a window, in seconds."),
+    ] = 0
     runs: Annotated[Count, about("Runs of a series: the first is cold, the others are hot.")]
     repeats: Annotated[
         Count,
@@ -39,7 +50,9 @@ class Sweep(Struct, frozen=True, kw_only=True):
 
     axis: Annotated[
         str,
-        one_of_these("threads", "cpus", "batch_size", "encoding", "producer", "overlap", "read_ahead", "commits"),
+        one_of_these(
+            "threads", "cpus", "batch_size", "encoding", "producer", "overlap", "read_ahead", "chunks", "commits"
+        ),
         about(
             "The key that the sweep varies; commits: a window ends after this number of commits, or after "
             "window_seconds."
@@ -97,6 +110,11 @@ SWEEPS = Shipped(
             "runs": 2,
             "repeats": 1,
         },
+        "chunks": {
+            "axis": "chunks",
+            "values": ["rows"],
+            "modes": ["batch"],
+        },
         "age": {
             "axis": "commits",
             "values": [10000],
@@ -114,7 +132,7 @@ class StreamsConfig(Struct, frozen=True, kw_only=True):
 
     protocols: Protocols[Protocol] = Shipped(
         smoke={"window_seconds": 2, "runs": 2},
-        quick={"window_seconds": 8, "runs": 2, "repeats": 2},
+        quick={"window_seconds": 15, "commits": 100, "least_seconds": 5, "runs": 2, "repeats": 3},
         reference={"window_seconds": 60, "runs": 3, "repeats": 2},
         thesis={"window_seconds": 300, "runs": 3},
     )
@@ -165,6 +183,14 @@ class StreamsConfig(Struct, frozen=True, kw_only=True):
         about("ahead: the topic is filled before the window. beside: the producer runs during it."),
     ] = "ahead"
     overlap: Annotated[bool, about("In batch mode, decode the next batch while this one is written.")] = False
+    chunks: Annotated[
+        str,
+        one_of_these("one", "rows"),
+        about(
+            "How a batch is handed to the client. one: a contiguous table. rows: one chunk for each event, as events "
+            "were collected, which is what the tool of the thesis does."
+        ),
+    ] = "one"
     read_ahead: Annotated[
         int,
         about(

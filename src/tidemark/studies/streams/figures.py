@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from matplotlib.ticker import FuncFormatter, NullLocator
 
+from tidemark.analysis.ages import typical_by_age
 from tidemark.analysis.formatting import MissingCell, attempt, number
 from tidemark.analysis.measures import Measures, NotAvailable
 from tidemark.analysis.metrics import Metric
@@ -20,11 +21,12 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import MODES, SINGLE, STAGES
 from tidemark.runs.views import last_hot
-from tidemark.studies.streams.findings import Writer, growth_percent, or_nothing
+from tidemark.studies.streams.findings import Writer, or_nothing
 from tidemark.studies.streams.metrics import HARNESS_RATE, SYSTEM_RATE, WRITE_MEDIAN
 from tidemark.studies.streams.thesis_figures import MODE_WORDS
 
 COLD_EFFECT, TIME_BUDGET = "Run 0 compared with hot runs: median write", "Time budget of the first hot run"
+AGES_TITLE = "Time of a commit by the number of commits in the table"
 
 
 def figure_specs() -> Iterator[FigureSpec]:
@@ -34,8 +36,8 @@ def figure_specs() -> Iterator[FigureSpec]:
             f"throughput-{mode}", f"Harness and system throughput, {words}", partial(throughput, mode=mode)
         )
         yield FigureSpec(f"latency-{mode}", f"Tail of the write times, {words}", partial(latency, mode=mode))
-        yield FigureSpec(f"growth-{mode}", f"Growth of the write time, {words}", partial(growth, mode=mode))
         yield FigureSpec(f"footprint-{mode}", f"Bytes stored per event, {words}", partial(footprint, mode=mode))
+    yield FigureSpec("ages", AGES_TITLE, ages_of_tables)
     yield FigureSpec("cold-effect", COLD_EFFECT, cold_effect)
     yield FigureSpec("time-budget", TIME_BUDGET, time_budget)
 
@@ -71,24 +73,35 @@ def throughput(context: FigureContext, mode: str) -> DrawnFigure:
     return context.finish(made, f"Harness and system throughput, {MODE_WORDS[mode]}", notes, runs, shown)
 
 
-def growth(context: FigureContext, mode: str) -> DrawnFigure:
-    """Draw growth relative to each system's median write time, so that systems are comparable."""
-    chosen = context.series(mode)
-    runs = _hot_runs(chosen)
-    rows = []
-    for series in chosen:
-        found = attempt("%", partial(growth_percent, context.measures, series))
-        rows.append((series.title, [(found.reason if isinstance(found, MissingCell) else found, series, True)]))
-    fewest = {
-        series.title: min(run.manifest.operations for run in series.hot_runs) for series in chosen if series.hot_runs
+def ages_of_tables(context: FigureContext) -> DrawnFigure:
+    """Draw the time of a commit against the commits that the table has, both axes logarithmic, a panel per mode."""
+    chosen = {mode: context.run_set.select(mode=mode, harness=False) for mode in MODES}
+    runs = _hot_runs(tuple(series for found in chosen.values() for series in found))
+    drawn = {
+        mode: [
+            {"system": series.title, "commits": age, "ms": time}
+            for series in found
+            for age, time in typical_by_age(series.hot_runs)
+        ]
+        for mode, found in chosen.items()
     }
-    short = [f"{name} ({count:,})" for name, count in fewest.items() if count < 1000]
-    made = plots.dots(context, rows, "% of the median per 1,000 commits", line=0.0)
-    notes = ["Theil-Sen slopes over hot runs. Lines are 95 % intervals; one that contains 0 shows no trend.",
-             *([f"Extrapolated from fewer commits than 1,000: {', '.join(short)}."] if short else []),
-             context.run_set.coverage]  # fmt: skip
-    shown = or_nothing(partial(Writer(context.measures).growth, mode))
-    return context.finish(made, f"Growth of the write time, {MODE_WORDS[mode]}", notes, runs, shown)
+    drawn = {mode: points for mode, points in drawn.items() if points}
+    made = style.frame(style.PAGE, 2.1)
+    panels = made.pair(0.55, 0.55, 1.6) if len(drawn) > 1 else (made.axes(0.55, 1.6),)
+    for axes, (mode, points) in zip(panels, drawn.items(), strict=True):
+        plots.lines(axes, points, "commits", "ms", context.look, legend=axes is panels[-1], markersize=2.5)
+        plots.log_axis(axes)
+        plots.log_axis(axes, "y")
+        axes.grid()
+        axes.set_title(MODE_WORDS[mode], loc="left", fontsize=style.TEXT)
+        axes.set_xlabel("commits in the table, log scale")
+        axes.set_ylabel("time of a commit (ms), log scale" if axes is panels[0] else "")
+    plots.legend_beside(panels[-1])
+    notes = ["A line is a system: the geometric mean, over the hot runs that reached an age, of the median time of the "
+             "commits since the point before, ten points a decade. A longer window only adds to the right end of a "
+             "line."]  # fmt: skip
+    shown = " ".join(filter(None, (or_nothing(partial(Writer(context.measures).growth, mode)) for mode in drawn)))
+    return context.finish(made, AGES_TITLE, notes, runs, shown)
 
 
 def cold_effect(context: FigureContext) -> DrawnFigure:

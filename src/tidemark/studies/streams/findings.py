@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
+from tidemark.analysis.ages import YOUNG
 from tidemark.analysis.formatting import against, listed, number, with_unit
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Metric, NotAvailable
@@ -18,8 +19,9 @@ from tidemark.runs.spec import BATCH, MODES, SINGLE
 from tidemark.studies.streams.metrics import (
     FILES_PER_COMMIT,
     FIRST_WRITE,
+    GROWTH,
+    GROWTH_TO,
     HARNESS_RATE,
-    RELATIVE_GROWTH,
     STORED_PER_EVENT,
     SYSTEM_RATE,
     WRITE_MEDIAN,
@@ -29,6 +31,7 @@ from tidemark.studies.streams.metrics import (
 WAY = {SINGLE: "One event at a time", BATCH: "In batches"}
 INSIDE = {mode: f"{way[:1].lower()}{way[1:]}" for mode, way in WAY.items()}
 GROWS, FALLS, FLAT = "grows with the number of commits", "falls with the number of commits", "shows no trend"
+AGED = 100  # commits of a table that is compared with a young one
 LIKE_HOT = "is not distinguishable from that of hot runs"
 
 
@@ -47,11 +50,6 @@ class Known:
     def text(self) -> str:
         """Value without its interval; the tables and figures next to the text show the interval."""
         return with_unit(number(self.value.value, 3), self.value.unit)
-
-
-def growth_percent(measures: Measures, series: Series) -> BootstrapEstimate:
-    """Return the growth in % of the median write per 1,000 commits, over the hot runs."""
-    return measures.hot(RELATIVE_GROWTH, series).scaled(100)
 
 
 class Writer(SentenceWriter):
@@ -160,12 +158,9 @@ class Writer(SentenceWriter):
             f"{number(least, 3)}, and highest for {wild}, {number(most, 3)}."
         )
 
-    def relative_growth(self, mode: str) -> list[Known]:
-        return self.known(mode, partial(growth_percent, self.measures), "%")
-
     def growth(self, mode: str) -> str:
         groups: dict[str, list[str]] = {GROWS: [], FLAT: [], FALLS: []}
-        for known in self.relative_growth(mode):
+        for known in self.hot(mode, GROWTH):
             said = GROWS if known.value.is_above(0) else FALLS if known.value.is_below(0) else FLAT
             groups[said].append(known.title)
         return sentence(f"{WAY[mode]}, {conclusion('the write time', 'it', groups)}")
@@ -324,12 +319,12 @@ def _growth_and_files(writer: Writer) -> str:
     grown: list[tuple[Known, str]] = []
     for mode in MODES:
         with suppress(NotAvailable):
-            grown += [(known, mode) for known in writer.relative_growth(mode) if known.value.is_above(0)]
-    slows = "No system slows down distinguishably as commits add up"
+            grown += [(known, mode) for known in writer.hot(mode, GROWTH_TO[AGED]) if known.value.is_above(1)]
+    slows = f"No system's commit {AGED} takes distinguishably longer than its commit {YOUNG}"
     if grown:
         known, mode = max(grown, key=lambda pair: pair[0].value.value)
-        rate = f"its write time grows by {number(known.value.value, 3)} % of the median per 1,000 commits"
-        slows = f"{known.title} slows down most: {INSIDE[mode]}, {rate}"
+        factor = f"commit {AGED} takes {number(known.value.value, 3)} times as long as commit {YOUNG}"
+        slows = f"{known.title} slows down most: {INSIDE[mode]}, {factor}"
     try:
         most = max(writer.hot(SINGLE, FILES_PER_COMMIT), key=lambda known: known.value.value)
     except NotAvailable:

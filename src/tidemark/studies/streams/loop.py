@@ -32,10 +32,12 @@ def run_segment(
     window_seconds: float,
     on_written: Callable[[int], None] = lambda _events: None,
     read_ahead: int = 1,
+    commits: int = 0,
 ) -> None:
     """Read events and write them until `window` is `window_seconds` long or the source is exhausted.
 
-    In single mode, one read takes up to `read_ahead` events that the client has already fetched.
+    In single mode, one read takes up to `read_ahead` events that the client has already fetched, but no more than are
+    left to the number of `commits`, if that is given: `on_written` is then called at that number.
 
     After each operation, or each read of single events, `on_written` gets the number of events written so far. The
     operation in progress at the end is finished and counted. Freeing objects after an operation counts as bookkeeping.
@@ -50,7 +52,7 @@ def run_segment(
         if window.overlapped:
             _overlapped(window, source, codec, write, length_ns, on_written)
         elif window.samples.rows_per_operation == 1:
-            _single(window, source, codec, write, read_ahead, length_ns, on_written)
+            _single(window, source, codec, write, read_ahead, commits, length_ns, on_written)
         else:
             _batch(window, source, codec, write, length_ns, on_written)
     except (TidemarkError, KeyboardInterrupt):
@@ -72,6 +74,7 @@ def _single(
     codec: EventCodec,
     write: Callable[[pa.Table], None],
     read_ahead: int,
+    commits: int,
     length_ns: int,
     on_written: Callable[[int], None],
 ) -> None:
@@ -95,7 +98,7 @@ def _single(
     try:
         while started < source.deadline:
             starved = source.starved_ns
-            values = source.take(1, read_ahead)
+            values = source.take(1, min(read_ahead, commits - count) if count < commits else read_ahead)
             if not values:
                 break
             while room < count + read_ahead:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.analysis.blocks import BlockSample
+from tidemark.analysis import ages
+from tidemark.analysis.ages import AGES, YOUNG
 from tidemark.analysis.metrics import (
     HIGHER,
     LOWER,
@@ -35,7 +35,7 @@ from tidemark.analysis.statistics import (
 from tidemark.runs.run import Groups, Run
 
 MILLION = 1e6
-MANY_COMMITS, COMMITS_LOOKED_AT = 10_000, 500
+FIRST_COMMITS = 100  # of the rate that is compared between systems
 WRITER, SERVERS, STREAM = "writer", "servers", "stream"  # owners of processes: see `_party`
 STREAM_GROUPS = ("kafka", "producer")  # as named by the workload
 
@@ -116,6 +116,15 @@ def _amplification(run: Run) -> BootstrapEstimate:
     return known(charged / run.manifest.logical_bytes)
 
 
+def _on_disk(run: Run) -> BootstrapEstimate:
+    """Return the share of the written bytes that were on the device when the window ended, in %, before the sync."""
+    disk = run.manifest.disk
+    if (why := disk.why_no_seconds) is not None:
+        raise NotAvailable(f"not measurable: {why}")
+    written = disk.window_bytes or 0
+    return _counted(100 * written / max(written + (disk.sync_bytes or 0), 1), "bytes on the disk yet")
+
+
 def _first_write(run: Run) -> BootstrapEstimate:
     first = run.manifest.first_write_ns
     if first is None:
@@ -160,15 +169,24 @@ def _files_left(run: Run) -> BootstrapEstimate:
     return known(files / run.manifest.events * MILLION)
 
 
-def _slower_after(run: Run) -> BootstrapEstimate:
-    """Return the relative slowdown of the 500 writes before the 10,000th commit over the first 500, by medians."""
-    if run.manifest.operations < MANY_COMMITS:
-        raise NotAvailable(f"needs {MANY_COMMITS:,} commits, the run has {run.manifest.operations:,}")
-    write = run.column("write_ns")
-    parts = {"first": write[:COMMITS_LOOKED_AT], "later": write[MANY_COMMITS - COMMITS_LOOKED_AT : MANY_COMMITS]}
-    medians = {name: median(BlockSample.prepare(part, generator(run.label, name))) for name, part in parts.items()}
-    times = medians["later"].ratio(medians["first"]).linear()
-    return replace(times, centre=times.centre - 1, draws=None if times.draws is None else times.draws - 1)
+def _at_age(run: Run, age: int) -> BootstrapEstimate:
+    return ages.at_age(run.column("write_ns"), age, generator(run.label, f"age {age}"))
+
+
+def _growth_to(run: Run, age: int) -> BootstrapEstimate:
+    return ages.growth(run.column("write_ns"), age, generator(run.label, f"growth to {age}"))
+
+
+def _rate_of_first(run: Run) -> BootstrapEstimate:
+    if run.manifest.system.is_null_baseline:
+        raise NotAvailable("nothing is written")
+    rng = generator(run.label, "rate of the first commits")
+    return ages.rate(run.column("rows"), run.column("write_ns"), FIRST_COMMITS, rng)
+
+
+def _harness_share(run: Run) -> BootstrapEstimate:
+    """Return the share of the window's time inside `write`, in %: harness throughput over system throughput."""
+    return _counted(100 * dict(run.manifest.time_budget_ns).get("write", 0) / run.manifest.elapsed_ns, "writes")
 
 
 def _party(group: str) -> str:
@@ -229,6 +247,22 @@ HARNESS_RATE = Metric(
     "harness throughput", "events/s", "Harness throughput", _harness_rate, HIGHER, "rate", "Throughputs"
 )
 SYSTEM_RATE = Metric("system throughput", "events/s", "System throughput", _system_rate, HIGHER, "system_rate")
+# Properties of the system, whatever the length of the window; the window must have reached the age.
+RATE_OF_FIRST = Metric(
+    "rate of the first 100 commits", "events/s", "Events/s, commits 1 to 100", _rate_of_first, HIGHER, "rate_100"
+)
+WRITE_AT = {
+    age: Metric(f"write at age {age}", "ms", f"Commit {age:,}", partial(_at_age, age=age), LOWER, f"age_{age}")
+    for age in AGES
+}
+GROWTH_TO = {
+    age: Metric(
+        f"growth to age {age}", "x", f"Commit {age:,} over commit {YOUNG}", partial(_growth_to, age=age), LOWER,
+        f"growth_{age}",
+    )
+    for age in AGES[1:]
+}  # fmt: skip
+HARNESS_SHARE = Metric("share of write", "%", "Share of the window inside write", _harness_share, HIGHER)
 GROWTH = Metric(
     "growth", "ms/1,000 commits", "Growth per 1,000 commits", _growth, LOWER, "growth",
     signed=True, scale=WRITE_MEDIAN, heading_unit="ms",
@@ -240,6 +274,7 @@ FILE_BYTES = Metric("bytes per data file", "bytes", "Bytes per data file", _file
 # Data, metadata and catalog before any flush.
 STORED_PER_EVENT = Metric("stored bytes per event", "bytes/event", "Stored bytes per event", _stored, LOWER)
 WRITE_AMPLIFICATION = Metric("write amplification", "", "Write amplification", _amplification, LOWER)
+ON_DISK = Metric("on the disk at the end", "%", "On the disk at the end", _on_disk, HIGHER)
 # First write of the window; in run 0, the first one after a cold start.
 FIRST_WRITE = Metric("first write", "ms", "First write", _first_write, LOWER)
 # State of the table before inlined rows are flushed.
@@ -254,9 +289,6 @@ DATA_FILES, DATA_BYTES, METADATA_BYTES = (
 )  # fmt: skip
 
 FILES_LEFT = Metric("files left", "files/million events", "Files left", _files_left, LOWER)
-SLOWER_AFTER = Metric(
-    "slower after 10,000 commits", "1/10,000 commits", "Slower after 10,000 commits", _slower_after, LOWER, signed=True
-)
 # Seconds of CPU time per million events. The writer's process contains the client and the timed loop.
 WRITER_CPU, SERVERS_CPU, STREAM_CPU = (
     Metric(f"{party} CPU", "s/million events", f"CPU time, {party}", partial(_cpu, party=party), LOWER)
@@ -272,11 +304,12 @@ QUANTITIES = MetricSet(
     all=(
         WRITE_MEDIAN, WRITE_IQR, WRITE_P90, WRITE_P99, WRITE_P999, WRITE_MAX,
         READ_MEDIAN, READ_IQR, READ_P99, READ_PER_EVENT, DISK_MEDIAN, DISK_IQR, CPU_MEDIAN,
+        RATE_OF_FIRST, *WRITE_AT.values(), *GROWTH_TO.values(), HARNESS_SHARE,
         EVENTS, HARNESS_RATE, SYSTEM_RATE, GROWTH, RELATIVE_GROWTH, FLUSH, MERGE,
-        FILE_BYTES, STORED_PER_EVENT, WRITE_AMPLIFICATION, FIRST_WRITE,
+        FILE_BYTES, STORED_PER_EVENT, WRITE_AMPLIFICATION, ON_DISK, FIRST_WRITE,
         FLUSH_PER_ROW, MERGE_PER_ROW, POLLING, FILES_PER_COMMIT, DATA_FILES, DATA_BYTES, METADATA_BYTES,
-        FILES_LEFT, SLOWER_AFTER, WRITER_CPU, SERVERS_CPU, STREAM_CPU, WRITER_MEMORY, SERVERS_MEMORY,
+        FILES_LEFT, WRITER_CPU, SERVERS_CPU, STREAM_CPU, WRITER_MEMORY, SERVERS_MEMORY,
     ),
-    headline=(WRITE_MEDIAN, WRITE_P99, HARNESS_RATE, SYSTEM_RATE, GROWTH),
+    headline=(WRITE_MEDIAN, RATE_OF_FIRST, WRITE_AT[YOUNG], WRITE_AT[100], GROWTH_TO[100], HARNESS_RATE),
     code=("studies/streams/metrics.py",),
 )  # fmt: skip

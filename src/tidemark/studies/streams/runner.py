@@ -26,10 +26,10 @@ from tidemark.services.kafka import Kafka
 from tidemark.stream.consumer import EventConsumer, Source
 from tidemark.stream.events import Encoding, EventCodec
 from tidemark.stream.sizes import EventSizes
-from tidemark.studies.streams.loop import run_segment
+from tidemark.studies.streams.loop import clock, run_segment
 from tidemark.studies.streams.samples import Samples, StreamWindow
 from tidemark.studies.streams.session import Session
-from tidemark.studies.streams.settings import FLUSHED, PRODUCER, STREAMED, NotRead, StreamRecord
+from tidemark.studies.streams.settings import A_CHUNK_EACH, FLUSHED, PRODUCER, STREAMED, NotRead, StreamRecord
 from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
 
@@ -90,15 +90,16 @@ class StreamRunner(WindowRunner[StreamWindow]):
             producer.follow(BESIDE_MARGIN, until_seconds)
             self._following = True
         counters = producer.counters
-
-        most = settings.most_events
+        commits = settings.commits if self.is_counted else 0
+        most, least = commits * settings.batch_size, clock() + int(settings.least_seconds * 1e9) - window.elapsed_ns
 
         def count(events: int) -> None:
             counters.consumed = events
-            if most is not None and events >= most:
+            if most and events >= most and clock() >= least:
                 self._source.cancel()  # the requested number of commits is reached
 
-        run_segment(window, self._source, self._codec, self.system.write, until_seconds, count, settings.read_ahead)
+        ahead = settings.read_ahead
+        run_segment(window, self._source, self._codec, self.system.write, until_seconds, count, ahead, commits)
 
     def _refill(self, window: StreamWindow, until_seconds: float) -> None:
         """Add events for the rest of the window to the topic, at the window's rate so far."""
@@ -106,7 +107,7 @@ class StreamRunner(WindowRunner[StreamWindow]):
         if window.elapsed_ns and window.rows:
             rates.note(window.events_per_s)
         left = until_seconds - window.elapsed_ns / 1e9
-        self._producer.extend(rates.events(left, settings.batch_size, self._test_bed.work, settings.most_events))
+        self._producer.extend(rates.events(left, settings.batch_size, self._test_bed.work, self._session.most_events))
 
     def cancel(self) -> None:
         self._source.cancel()
@@ -222,7 +223,7 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
         show("filling the topic")
         ahead = settings.batch_size
         if session.is_ahead:
-            ahead = rates.events(seconds, settings.batch_size, test_bed.work, settings.most_events)
+            ahead = rates.events(seconds, settings.batch_size, test_bed.work, session.most_events)
         topic = topics.begin(encoding, ahead)
         stack.callback(topics.drop, topic)
         if spec.cpus is not None:
@@ -241,6 +242,8 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
         codec = consumer.open()
         if codec.schema != producer.schema:
             raise StreamError(f"topic {topic}: its schema message is not that of the trips: {codec.schema}")
+        if settings.chunks == A_CHUNK_EACH:
+            codec = codec.as_collected()
         yield StreamRunner(test_bed, directory, topic, system, consumer, codec, show)
 
 

@@ -91,6 +91,12 @@ class Session:
         """True if the topic is filled before the window, not during it."""
         return self.settings.producer == AHEAD
 
+    @property
+    def most_events(self) -> int | None:
+        """Events that a window is likely to read at most, if it ends by its commits; None if it ends by its length."""
+        most, rate = self.settings.most_events, self.rates.events_per_s
+        return most and max(most, int((rate or 0) * self.settings.least_seconds * HEADROOM))
+
     def topics(self, test_bed: TestBed) -> Topics:
         from tidemark.stream.topics import Topics
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tidemark.config import ServicesConfig
@@ -18,6 +18,7 @@ from tidemark.systems.registry import SystemEntry
 
 SECTION = "streams"
 NULL_SECONDS = 3.0
+ONE_CHUNK, A_CHUNK_EACH = "one", "rows"
 AHEAD = "ahead"  # the producer fills the topic before the window
 PRODUCER = "producer"  # group of its process
 STREAMED, FLUSHED = "streamed", "flushed"  # states of a table: as the window left it, and after maintenance
@@ -36,12 +37,20 @@ class StreamSettings(WorkloadSettings):
     overlap: bool
     read_ahead: int  # most events per read in single mode; 1 in batch mode
     maintenance: bool
-    commits: int = 0  # commits that end a window, however long they take; 0: only its length ends it
+    commits: int = 0  # commits that end a window; 0: only its length ends it
+    least_seconds: float = 0.0  # length from which the commits end it
+    chunks: str = ONE_CHUNK  # of a batch: one, or one for each event
 
     @property
     def most_events(self) -> int | None:
         """Events of a window that ends by its number of commits; None if it ends by its length."""
         return self.commits * self.batch_size or None
+
+    @property
+    def pairs(self) -> tuple[tuple[str, Any], ...]:
+        """Settings in the form of `SeriesSpec.settings`, without defaults of settings that earlier versions lack."""
+        lacking = {"least_seconds": 0.0, "chunks": ONE_CHUNK}
+        return tuple((name, value) for name, value in asdict(self).items() if lacking.get(name) != value)
 
     @property
     def label(self) -> str:
@@ -102,6 +111,9 @@ class StreamsSection:
             overlap=given["overlap"] and mode == BATCH,
             read_ahead=given["read_ahead"] if mode == SINGLE else 1,
             maintenance=given["maintenance"],
+            chunks=given["chunks"] if mode == BATCH else ONE_CHUNK,
+            commits=self.protocol.commits,
+            least_seconds=self.protocol.least_seconds,
         )
 
 

@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
+
 from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.measure.workload import Workload
@@ -51,8 +53,9 @@ class Streams(Workload):
     @classmethod
     def likely_seconds(cls, spec: SeriesSpec) -> float:
         """Return the likely seconds, with topic filling; a window ended by commits counts a typical time per commit."""
-        commits = StreamSettings.of(spec).commits
-        window = min(spec.window_seconds, commits * COMMIT_SECONDS) if commits else spec.window_seconds
+        settings, window = StreamSettings.of(spec), spec.window_seconds
+        if settings.commits:
+            window = min(window, max(settings.commits * COMMIT_SECONDS, settings.least_seconds))
         return FILL_SECONDS + window
 
     @contextmanager
@@ -65,6 +68,10 @@ class Streams(Workload):
 
     def needs_probe(self) -> bool:
         return self.settings.producer == AHEAD and self.rates.events_per_s is None
+
+    @property
+    def warm_up_seconds(self) -> float:
+        return self.settings.least_seconds or self.spec.window_seconds
 
     @property
     def warms_up(self) -> bool:
@@ -84,6 +91,8 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
         chosen = variant(entry, config.origin, (SECTION, "systems"), TableSystem)
         _check_compression(chosen, streams, config)
         settings = streams.settings(mode)
+        if not _stores(chosen):
+            settings = replace(settings, commits=0, least_seconds=0.0)  # its commits say nothing
         spec = spec_of(
             replace(base, cpus=streams.cpus),
             with_defaults(entry, streams.given),
@@ -145,6 +154,8 @@ def _vary(
     window = min(or_else(sweep.window_seconds, base.window_seconds), base.window_seconds * 6)
     if sweep.axis == "commits":
         window = or_else(sweep.window_seconds, LONGEST_SECONDS)
+    if sweep.axis == "commits" or sweep.window_seconds is not UNSET:  # a sweep with a length of its own keeps to it
+        settings = replace(settings, commits=0, least_seconds=0.0)
     for value in sweep.values:
         wanted = int if sweep.axis == "cpus" else type(getattr(settings, sweep.axis))
         if type(value) is not wanted:

@@ -13,14 +13,15 @@ from tidemark.results.tables.table import IDENTITY, PER_RUN, Column, Table, Tabl
 from tidemark.runs.run import STATES, Run
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import MODES, STAGES
-from tidemark.studies.streams.findings import growth_percent
 from tidemark.studies.streams.metrics import (
     FIRST_WRITE,
     GROWTH,
+    GROWTH_TO,
     HARNESS_RATE,
     READ_MEDIAN,
     READ_P99,
     SYSTEM_RATE,
+    WRITE_AT,
     WRITE_IQR,
     WRITE_MAX,
     WRITE_MEDIAN,
@@ -130,24 +131,28 @@ def _growth(builder: TableBuilder) -> Table:
     runs: list[Run] = []
     for series in builder.run_set.select():
         slope = attempt(GROWTH.unit, partial(builder.measures.hot, GROWTH, series))
-        relative = attempt("%", partial(growth_percent, builder.measures, series))
+        aged = [
+            attempt(each.unit, partial(builder.measures.hot, each, series))
+            for each in (*WRITE_AT.values(), *GROWTH_TO.values())
+        ]
         commits = sum(run.manifest.operations for run in series.hot_runs)
         rows.append(
-            [series.title, series.mode_title, len(series.hot_runs), commits, slope, relative, growth_verdict(slope)]
+            [series.title, series.mode_title, len(series.hot_runs), commits, *aged, slope, growth_verdict(slope)]
         )
         runs += series.hot_runs
     columns = (
         *IDENTITY,
         Column("hot_runs", "Hot runs"),
         Column("commits", "Commits"),
+        *(Column(each.key, each.title, each.unit, interval=True) for each in (*WRITE_AT.values(), *GROWTH_TO.values())),
         Column("growth", "Growth per 1,000 commits", "ms", interval=True),
-        Column("relative", "Growth of the median write", "%", interval=True),
         Column("verdict", "Write time"),
     )
     notes = [
-        "Theil-Sen slope over the medians of up to 64 stretches of each hot run, averaged over hot runs. The interval "
-        "combines resampled blocks of residuals with the variance between runs. A short window extrapolates to 1,000 "
-        "commits."
+        "Commit 100 is the median of commits 81 to 100 of a hot run, and so on; commit 10 is that of commits 6 to 15. "
+        "An age that no hot run reached is missing.",
+        "Growth per 1,000 commits is the Theil-Sen slope over the medians of up to 64 stretches of each hot run, "
+        "averaged over hot runs: the slope between the first and the last commit of its window.",
     ]
     title = "Growth of the write time with the number of commits"
     return builder.table("growth", title, columns, rows, runs, notes)
@@ -165,7 +170,8 @@ def _ratios(builder: TableBuilder) -> Table:
             times = attempt("", partial(measures.ratio, WRITE_MEDIAN, a, b))
             rates = attempt("", partial(measures.ratio, HARNESS_RATE, a, b))
             delta = attempt("", partial(measures.dominance, "write_ns", a, b))
-            rows.append([a.title, b.title, a.mode_title, times, rates, delta, comparison(times)])
+            verdict = comparison(partial(measures.ratio, WRITE_MEDIAN, a, b))
+            rows.append([a.title, b.title, a.mode_title, times, rates, delta, verdict])
     columns = (
         Column("a", "A"),
         Column("b", "B"),
@@ -203,7 +209,7 @@ def _cold_effect(builder: TableBuilder) -> Table:
                 times,
                 attempt("", partial(measures.cold_effect, WRITE_P99, series)),
                 attempt("", partial(measures.cold_effect, HARNESS_RATE, series)),
-                comparison(times),
+                comparison(partial(measures.cold_effect, WRITE_MEDIAN, series)),
                 first / 1e6 if first is not None else None,
                 attempt("", partial(measures.cold_start, FIRST_WRITE, series)),
             ]

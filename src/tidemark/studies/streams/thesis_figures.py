@@ -175,22 +175,33 @@ def batch_sizes(context: FigureContext) -> DrawnFigure:
 def totals(context: FigureContext, mode: str) -> DrawnFigure:
     """Draw figures 5.1 and 5.7: the events of each run."""
     chosen = context.series(mode)
-    rows = [(series.title, series, [_count(run) for run in series.runs]) for series in chosen]
     runs = [run for series in chosen for run in series.runs]
+    by_commits = any(run.manifest.commits_wanted for run in runs)  # such windows differ in length
+
+    def value(run: Run) -> float:
+        return run.manifest.events / run.elapsed_s if by_commits else run.manifest.events
+
+    rows = [
+        (
+            series.title,
+            series,
+            [
+                plots.Count(value(run), run.cold, run.state if run.cold else "", bool(run.disturbed))
+                for run in series.runs
+            ],
+        )
+        for series in chosen
+    ]
     windows = sorted({round(run.manifest.window_s) for run in runs}) or [0]
     window = f"{windows[0]:,} s" if len(windows) == 1 else f"{windows[0]:,} to {windows[-1]:,} s"
-    made, notes = plots.counts(context, rows, f"events written in {window}")
+    made, notes = plots.counts(context, rows, "events per second" if by_commits else f"events written in {window}")
+    if by_commits:
+        notes.append("Windows ended by their number of commits, so events are shown per second of the window.")
     means = [
-        (float(np.mean([run.manifest.events for run in series.hot_runs])), series.title)
-        for series in chosen
-        if series.hot_runs
+        (float(np.mean([value(run) for run in series.hot_runs])), series.title) for series in chosen if series.hot_runs
     ]
-    shown = lowest_and_highest("The number of events per hot run", means)
+    shown = lowest_and_highest(f"The number of events per {'second' if by_commits else 'hot run'}", means)
     return context.finish(made, f"Events written by run, {MODE_WORDS[mode]}", notes, runs, shown)
-
-
-def _count(run: Run) -> plots.Count:
-    return plots.Count(run.manifest.events, run.cold, run.state if run.cold else "", bool(run.disturbed))
 
 
 def disk(context: FigureContext, mode: str, number: int, title: str) -> DrawnFigure:

@@ -1,0 +1,73 @@
+"""Numbers by the age of the table are the same whatever the length of the window that they come from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tidemark.analysis.ages import AGES, YOUNG, at_age, by_age, growth, of_age, rate
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.statistics import Estimate, generator
+
+MS = 1e6
+
+
+def law(commits: int) -> np.ndarray:
+    """Return write times in ns of a table whose commits get slower: 5.3 ms + 0.134 ms a commit, 11 ms each tenth."""
+    k = np.arange(1, commits + 1)
+    noise = np.exp(0.06 * np.random.default_rng(7).normal(size=commits))
+    times: np.ndarray = ((5.3 + 0.134 * k + 11 * (k % 10 == 0)) * noise * MS).astype(np.int64)
+    return times
+
+
+def cut(times: np.ndarray, seconds: float) -> np.ndarray:
+    """Return the writes of the same run in a window of `seconds`."""
+    return times[: int(np.searchsorted(np.cumsum(times), seconds * 1e9)) + 1]
+
+
+def numbers(times: np.ndarray) -> dict[str, Estimate | str]:
+    found: dict[str, Estimate | str] = {}
+    for age in AGES:
+        for name, compute in (("at", at_age), ("growth", growth)):
+            try:
+                found[f"{name} {age}"] = compute(times, age, generator(name, age)).estimate("")
+            except NotAvailable as absent:
+                found[f"{name} {age}"] = str(absent)
+    found["rate"] = rate(np.ones(len(times)), times, 100, generator("rate")).estimate("")
+    return found
+
+
+def test_windows_of_8_60_and_300_seconds_give_the_same_numbers() -> None:
+    whole = law(4_000)
+    windows = [cut(whole, seconds) for seconds in (8, 60, 300)]
+    assert [len(window) > 100 for window in windows] == [True] * 3 and len(windows[2]) > 1_000 > len(windows[1])
+    short, long, longest = map(numbers, windows)
+    shared = ["at 10", "at 100", "growth 10", "growth 100", "rate"]
+    for name in shared:
+        assert isinstance(short[name], Estimate) and short[name] == long[name] == longest[name], name
+    medians = [float(np.median(window)) for window in windows]
+    assert medians[2] > 4 * medians[0], "the median of a window is a property of its length"
+    assert "needs 1,000 commits, the run has" in str(short["at 1000"]) and "needs 10,000" in str(longest["at 10000"])
+    assert isinstance(longest["at 1000"], Estimate)
+
+
+def test_values_follow_the_law_that_was_planted() -> None:
+    times = law(2_000)
+    assert at_age(times, 10, generator("a")).value == pytest.approx(5.3 + 0.134 * 10.5, rel=0.1)
+    assert at_age(times, 100, generator("b")).value == pytest.approx(5.3 + 0.134 * 90.5, rel=0.05)
+    assert at_age(times, 1_000, generator("c")).value == pytest.approx(5.3 + 0.134 * 900, rel=0.05)
+    assert growth(times, 1_000, generator("d")).value == pytest.approx((5.3 + 0.134 * 900) / (5.3 + 1.4), rel=0.1)
+    seconds = (5.3 * 100 + 0.134 * 100 * 101 / 2 + 11 * 10) / 1e3
+    assert rate(np.full(2_000, 50), times, 100, generator("e")).value == pytest.approx(5_000 / seconds, rel=0.03)
+
+
+def test_ages_are_the_commits_before_them() -> None:
+    numbered = np.arange(1, 1_001)
+    assert list(of_age(numbered, YOUNG)) == list(range(6, 16))
+    assert list(of_age(numbered, 100)) == list(range(81, 101)) and len(of_age(numbered, 1_000)) == 200
+    with pytest.raises(NotAvailable, match="needs 15 commits, the run has 14"):
+        of_age(numbered[:14], YOUNG)
+    ages, times = by_age((numbered * MS).astype(np.int64))
+    assert ages[0] == 1 and ages[-1] == 1_000 and list(ages) == sorted(set(ages)) and times[0] == 1
+    longer, _ = by_age(np.arange(1, 1_100))
+    assert list(longer[: len(ages)]) == list(ages), "points are the same in a longer window"
