@@ -75,7 +75,7 @@ TIERS = (
     Tier(
         "all",
         45,
-        3,
+        4,
         (
             "cli/pages",
             "conformance/slow",

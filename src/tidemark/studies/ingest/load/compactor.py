@@ -50,7 +50,9 @@ def rounds(client: TableWriter, start_ns: int, end_ns: int, every_s: float) -> I
         due_ns = max(due_ns + round(every_s * 1e9), time.perf_counter_ns())
         if due_ns >= end_ns:
             return
-        time.sleep((due_ns - time.perf_counter_ns()) / 1e9 if due_ns > time.perf_counter_ns() else 0)
+        time.sleep(max(0.0, (due_ns - time.perf_counter_ns()) / 1e9))
+        if time.perf_counter_ns() >= end_ns:
+            return  # the machine woke this process too late
         number += 1
         for name, operation in operations.items():
             outcome, text = DONE, ""
