@@ -118,6 +118,17 @@ def test_verdicts(rows: dict[str, Row], identity: str, verdict: str) -> None:
     assert rows[identity].first.verdict == verdict, rows[identity].first.why
 
 
+def test_batches_as_the_thesis_handed_them_over_are_judged_where_measured(tmp_path: Path) -> None:
+    collected = replace(batched(DUCKLAKE, median_ms=130.0), sweep="collected")
+    models = (batched(DUCKLAKE, median_ms=20.0), batched(INLINED, median_ms=40.0), collected)
+    config = {"sweep": {"collected": {"axis": "chunks", "values": ["rows"]}}}
+    found = {
+        row.claim.id: row.first for row in judge(write_run_set(tmp_path, models, window_s=6.0, config=config)).rows
+    }
+    inlining = found["inlining-batch"]  # inlined over plain DuckLake: below 1 in one chunk, above 1 as collected
+    assert inlining.verdict == NOT_REPRODUCED and inlining.ours is not None and inlining.ours.value > 2
+
+
 def test_direction_and_size_are_judged_separately(rows: dict[str, Row]) -> None:
     row = rows["write-single-iceberg-duckdb-inlined"].first
     assert (row.direction, row.size) == (REPRODUCED, NOT_REPRODUCED)

@@ -171,7 +171,7 @@ class Workload(ABC):
     services: ClassVar[tuple[type[Service], ...]] = ()  # that it needs, in addition to the system's
     excluded_groups: ClassVar[tuple[str, ...]] = ()  # processes whose writes are charged to it and not to the system
     takes_trips: ClassVar[bool] = True  # if False, none are acquired for it, and its runs name no dataset
-    ends_by_itself: ClassVar[bool] = False  # a window ends with its work; the spec's length is the maximum
+    ends_by_itself: bool = False  # a window ends with its work; the spec's length is the maximum
     tools: ClassVar[tuple[str, ...]] = ()  # third-party programs that it uses, each a lock in envs/tools
 
     def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:

@@ -27,6 +27,7 @@ from tidemark.results.reference.content import (
     folders,
     of_ledger,
     read_references,
+    run_values,
     write_reference,
 )
 from tidemark.results.reference.findings import page, shown
@@ -66,6 +67,7 @@ def _references(run_set: RunSet, archive: str | None = None) -> list[Reference]:
         Reference(
             About.of(part.study.name, run_set, archive),
             of_ledger(judge_all(part.measures.run_set, [(part.results.claims, part.measures)])),
+            runs=run_values(part.measures),
         )
         for part in parts(run_set)
     ]

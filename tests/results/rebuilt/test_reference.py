@@ -6,18 +6,22 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.runs.runset import DELTA, DUCKLAKE, INLINED, Model, batched, write_run_set
 
+from tidemark.analysis.measures import Measures
 from tidemark.analysis.statistics import Estimate
 from tidemark.errors import AnalysisError
 from tidemark.integrity import sha256_of
 from tidemark.pipeline.reference import build_agreement, build_comparison, build_reference
 from tidemark.results.archive.pack import write_archive
+from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
 from tidemark.results.reference.agreement import AGREES, DIFFERS, NOTHING, SIZE, WITHIN, Pair
 from tidemark.results.reference.content import FILE, Held, folders, read_references
 from tidemark.results.tables.table import Table
+from tidemark.studies.streams.metrics import QUANTITIES, WRITE_MEDIAN
 
 MODELS = (DUCKLAKE, INLINED, DELTA, batched(DUCKLAKE, median_ms=20.0))
 SLOW = tuple(
@@ -60,6 +64,26 @@ def test_an_archive_gives_the_same_files_each_time(archive: Path, reference: Pat
     assert not (reference / "streams" / "tables" / "runs.json").exists()
     assert sum(path.stat().st_size for path in again) < 500_000
     assert not any(str(archive.parents[1]) in path.read_text() for path in again)
+
+
+def test_values_of_each_run_are_kept_and_give_the_ratio_again(archive: Path, tmp_path: Path) -> None:
+    build_reference(archive, tmp_path)
+    (kept,) = read_references(tmp_path)
+    assert {(each.system, each.mode, each.run) for each in kept.runs} >= {
+        (name, "single", number) for name in ("ducklake", "ducklake-inlined") for number in (0, 1, 2)
+    }
+    assert [each.started_at for each in kept.runs] == sorted(each.started_at for each in kept.runs)
+
+    def typical(system: str) -> float:
+        hot = [each for each in kept.runs if (each.system, each.mode) == (system, "single") and each.run > 0]
+        return float(np.exp(np.mean([np.log(dict(each.values)["write median"]) for each in hot])))
+
+    with opened(archive) as run_set:
+        measures = Measures(run_set, QUANTITIES)
+        pair = (run_set.find(name, "single") for name in ("ducklake-inlined", "ducklake"))
+        assert measures.ratio(WRITE_MEDIAN, *pair).value == pytest.approx(
+            typical("ducklake-inlined") / typical("ducklake"), rel=1e-4
+        )
 
 
 def test_obsolete_tables_are_removed(archive: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.config import load
+from tidemark.errors import ConfigError
 from tidemark.pipeline.plan import make_plan
 from tidemark.runs.run import Run
 from tidemark.studies.streams.session import Rates, Session, margin
@@ -42,6 +43,19 @@ def test_windows_of_quick_end_at_100_commits() -> None:
     }  # fmt: skip
     threads = make_plan(load(SHIPPED, ["protocol=quick", "streams.sweeps=[threads]"])).series
     assert {(StreamSettings.of(spec).commits, spec.window_seconds) for spec in threads} == {(0, 60)}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "allowed"),
+    [
+        ("window_seconds: 5, commits: 100, least_seconds: 6", "found 6; allowed: at most 5, its window_seconds"),
+        ("window_seconds: 5, least_seconds: 2", "found 2; allowed: at most 0, as it has no commits"),
+    ],
+)
+def test_least_length_that_cannot_be_is_refused(sizes: str, allowed: str) -> None:
+    own = f"streams.protocols={{own: {{{sizes}, runs: 2}}}}"
+    with pytest.raises(ConfigError, match=f"streams.protocols.own.least_seconds': {allowed}"):
+        make_plan(load(SHIPPED, [own, "protocol=own"]))
 
 
 def test_series_without_a_least_length_are_those_of_earlier_versions() -> None:

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import Estimate
 from tidemark.errors import AnalysisError
 from tidemark.paths import remove_others, write_if_changed
 from tidemark.results.claims.judge import THESIS, ClaimReport, ClaimVerdict, Row
 from tidemark.results.tables.table import PER_RUN, Table
 from tidemark.runs.runset import RunSet
-from tidemark.runs.serde import Fields, read, to_json
+from tidemark.runs.serde import Fields, Pairs, read, to_json
 from tidemark.runs.views import dataset_label, harness_words, in_order, machine_words, mixture, unfinished
 
 SCHEMA_VERSION = 1
@@ -139,13 +142,47 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class RunValues:
+    """Values of one counted run, by name of the headline quantity: those that it has, to six digits."""
+
+    system: str
+    mode: str
+    stack: str
+    sweep: str
+    repeat: int  # the round that it was measured in
+    run: int
+    position: int  # of its series in the plan
+    started_at: str
+    values: Pairs[float]
+
+
+@dataclass(frozen=True, slots=True)
 class Reference:
-    """Reference results of one study; `figure` is None if its runs could not show it."""
+    """Reference results of one study; `figure` is None if its runs could not show it.
+
+    From `runs` anyone can compute the intervals again; results of earlier versions have none.
+    """
 
     about: About
     held: tuple[Held, ...]
     figure: Figure | None = None
     schema_version: int = SCHEMA_VERSION
+    runs: tuple[RunValues, ...] = ()
+
+
+def run_values(measures: Measures) -> tuple[RunValues, ...]:
+    """Return the headline quantities of each counted run, in the order in which runs began."""
+    found = []
+    for series in measures.run_set.series:
+        identity = series.system, series.mode, series.stack, series.sweep
+        for run in series.runs:
+            values = []
+            for quantity in measures.quantities.headline:
+                with suppress(NotAvailable):
+                    values.append((quantity.name, float(f"{measures.of_run(quantity, run).value:.6g}")))
+            when = run.repeat, run.number, run.manifest.series.position, run.manifest.started_at
+            found.append(RunValues(*identity, *when, tuple(values)))
+    return tuple(sorted(found, key=lambda each: (each.started_at, each.position, each.run)))
 
 
 def of_ledger(ledger: ClaimReport) -> tuple[Held, ...]:

@@ -124,7 +124,10 @@ def answers(group: Group, questions: Sequence[SummaryMetric]) -> list[dict[str, 
     for place, question in enumerate(questions):
         if question.asks is not None and (ranked := group.ranked(questions, place)):
             best = question.extreme == BEST
-            found.append({"key": question.key, "title": question.asks, "best": best, **_answer(question, ranked)})
+            answer = _answer(question, ranked)
+            if lacking := group.without(place):
+                answer["text"] += f" (no value: {listed(lacking)})"
+            found.append({"key": question.key, "title": question.asks, "best": best, **answer})
     return found
 
 

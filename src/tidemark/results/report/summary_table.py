@@ -161,6 +161,10 @@ class Group:
         ]
         return sorted(found, key=lambda pair: pair[1].value, reverse=questions[place].better == HIGHER)
 
+    def without(self, place: int) -> list[str]:
+        """Return the titles of the systems that have no answer to a question."""
+        return [row.title for row in self.rows if not row.outside and isinstance(row.answers[place], NotAvailable)]
+
 
 def groups(measures: Measures, questions: Sequence[SummaryMetric]) -> list[Group]:
     """Return the groups of one study's runs: stacks in order, and systems in table order within each."""

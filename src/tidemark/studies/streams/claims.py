@@ -13,18 +13,27 @@ from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, 
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import BATCH, MAIN, MODES, SINGLE
 from tidemark.studies.streams.metrics import (
+    CPU_MEDIAN,
+    DISK_IQR,
+    DISK_MEDIAN,
     FLUSH_PER_ROW,
+    HARNESS_RATE,
     MERGE_PER_ROW,
     POLLING,
     READ_IQR,
     READ_MEDIAN,
     READ_P99,
     READ_PER_EVENT,
+    WRITE_IQR,
+    WRITE_MEDIAN,
 )
 
 THESIS_BATCH = 1_000
 THREADS = "threads"
 READS = "reads"  # sweep that reads one event at a time
+CHUNKS = "chunks"  # setting of how a batch is handed over
+# Quantities of batches that depend on it.
+OF_BATCHES = (WRITE_MEDIAN, WRITE_IQR, HARNESS_RATE, CPU_MEDIAN, DISK_MEDIAN, DISK_IQR)
 # Read quantities of single events: comparable with the thesis, which read one event at a time, only in such runs.
 OF_READS = (READ_MEDIAN, READ_IQR, READ_P99, READ_PER_EVENT, POLLING)
 
@@ -50,7 +59,15 @@ class StreamClaimData(ClaimData):
         return self.require_runs(found, f"{system} in {mode} mode" + (f" with {threads} threads" if threads else ""))
 
     def comparable_series(self, quantity: Metric, system: str, mode: str) -> Series:
-        """Return the series for `quantity`; for reads of single events, one of any sweep that reads one at a time."""
+        """Return the series for `quantity`: a sweep's, if only that did as the thesis did.
+
+        For reads of single events, it is one that reads one at a time. For times of batches, it is one whose batches
+        have a chunk for each event, or else that of the main configuration.
+        """
+        if mode == BATCH and quantity in OF_BATCHES:
+            for sweep in dict.fromkeys(series.sweep for series in self.measures.run_set.series):
+                if self.measures.run_set.axis_of(sweep) == CHUNKS and self.of_sweep(system, BATCH, sweep):
+                    return self.series(system, BATCH, sweep)
         if quantity not in OF_READS or mode != SINGLE:
             return self.series(system, mode)
         sweeps = dict.fromkeys((MAIN, READS, *(series.sweep for series in self.measures.run_set.series)))

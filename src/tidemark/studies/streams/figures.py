@@ -98,8 +98,8 @@ def ages_of_tables(context: FigureContext) -> DrawnFigure:
         axes.set_ylabel("time of a commit (ms), log scale" if axes is panels[0] else "")
     plots.legend_beside(panels[-1])
     notes = ["A line is a system: the geometric mean, over the hot runs that reached an age, of the median time of the "
-             "commits since the point before, ten points a decade. A longer window only adds to the right end of a "
-             "line."]  # fmt: skip
+             "commits since the point before, ten points for each power of ten. A longer window only adds to the right "
+             "end of a line."]  # fmt: skip
     shown = " ".join(filter(None, (or_nothing(partial(Writer(context.measures).growth, mode)) for mode in drawn)))
     return context.finish(made, AGES_TITLE, notes, runs, shown)
 

@@ -335,7 +335,9 @@ RESULTS = Results(
         remarks=(
             "Claims on cold runs are tested on cold starts: the thesis restarted the machine, then started servers, "
             "filled topics and measured. Claims on reading single events are tested only in runs that read one at a "
-            "time, as the thesis did.",
+            "time, as the thesis did. The thesis's tool hands over a batch with one chunk for each event: claims on "
+            "times of batches are tested by series that do so where these were measured ('streams.sweeps=[main, "
+            "chunks]'), and by contiguous batches otherwise.",
         ),
     ),
     paper=PaperSection(

@@ -78,6 +78,11 @@ class StreamsSection:
             one_of(name, [MAIN, *given["sweep"]], (SECTION, "sweeps"), origin)
         # As written, and not decoded: a window of 8 seconds and one of 8.0 are recorded as two series.
         sizes = Protocol(**given["protocols"][protocol])
+        most = sizes.window_seconds if sizes.commits else 0
+        if sizes.least_seconds > most:
+            place = origin.place((SECTION, "protocols", protocol, "least_seconds"))
+            why = "its window_seconds" if sizes.commits else "as it has no commits"
+            raise ConfigError(f"{place}: found {sizes.least_seconds:g}; allowed: at most {most:g}, {why}")
         sweeps = {name: Sweep(**given["sweep"][name]) for name in given["sweeps"] if name != MAIN}
         for name, sweep in sweeps.items():
             for system in or_else(sweep.systems, ()):

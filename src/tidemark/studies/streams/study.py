@@ -48,6 +48,7 @@ class Streams(Workload):
     def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
         super().__init__(spec, variant, trips, private)
         self.settings = StreamSettings.of(spec)
+        self.ends_by_itself = self.settings.commits > 0
         self.rates = Rates(private / "rates.json", f"{spec.stack} {spec.name} {spec.mode}", self.settings.encoding)
 
     @classmethod
