@@ -205,13 +205,13 @@ def test_documents_are_reproduced_from_archives(tmp_path: Path) -> None:
     assert (
         front.startswith(f"before\n{BEGIN}\n") and front.endswith(f"{END}\nafter\n") and "what was there" not in front
     )
-    assert "(reference/streams/figure-5.1.svg)" in front and "| DuckLake |" in front
+    assert "(reference/streams/ages.svg)" in front and "| DuckLake |" in front
     heads = [line for line in front.splitlines() if line.startswith("| System |")]
     assert len(heads) == 2, "one of each stack"
-    assert "Write p99, single" in heads[0] and "Peak memory" not in heads[0], "few enough for one look"
+    assert "Commit 100, single" in heads[0] and "Peak memory" not in heads[0], "few enough for one look"
     assert "reference/streams-current/tables/matrix.json" in front and "expected, stack current" in made[0][ARTIFACT]
     overview = made[0][STUDIES]
-    assert overview.count("(../reference/streams/figure-5.1.svg)") == 1 and "what was there" not in overview
+    assert overview.count("(../reference/streams/ages.svg)") == 1 and "what was there" not in overview
     assert "[`streams`](../reference/streams/reference.json)" in overview
     assert "[`streams-current`](../reference/streams-current/reference.json)" in overview
     assert overview.count(NONE) == len(registry()) - 1
