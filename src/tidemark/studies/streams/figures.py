@@ -86,9 +86,11 @@ def ages_of_tables(context: FigureContext) -> DrawnFigure:
         for mode, found in chosen.items()
     }
     drawn = {mode: points for mode, points in drawn.items() if points}
-    made = style.frame(style.PAGE, 2.1)
+    made = style.frame(style.PAGE, 2.3)
     panels = made.pair(0.55, 0.55, 1.6) if len(drawn) > 1 else (made.axes(0.55, 1.6),)
     for axes, (mode, points) in zip(panels, drawn.items(), strict=True):
+        box = axes.get_position()
+        axes.set_position((box.x0, box.y0, box.width, 0.92 * box.height))  # room for the panel's title
         plots.lines(axes, points, "commits", "ms", context.look, legend=axes is panels[-1], markersize=2.5)
         plots.log_axis(axes)
         plots.log_axis(axes, "y")
