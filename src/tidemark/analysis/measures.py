@@ -263,34 +263,37 @@ class Measures:
     def _effects_for(
         self, quantity: Metric, series: Series, units: Sequence[BootstrapEstimate]
     ) -> BetweenRunVariance | None:
-        """Return the variation between units, pooled over all systems; None if systems are not comparable.
-
-        Relative differences of positive quantities are comparable, and so are shares of a scale. Other quantities on
-        the linear scale are not.
-        """
-        share = self.quantities.relative(quantity)
-        if quantity.scale is not None and share != quantity:
-            between_runs = self._pooled(share.name, partial(self._units, share), series, log=False)
-            scale = float(np.mean([self.of_run(quantity.scale, run).value for run in series.runs]))
-            return None if between_runs is None else between_runs.scaled(scale)
-        is_share = isinstance(quantity.how, Share)
-        if not is_share and not all(unit.log for unit in units):
+        """Return the variation between units, pooled over all systems; None if systems are not comparable."""
+        if (found := self._comparable(quantity, series, units)) is None:
             return None
-        return self._pooled(quantity.name, partial(self._units, quantity), series, log=not is_share)
+        shown, factor, log = found
+        between_runs = self._pooled(shown.name, partial(self._units, shown), series, log=log)
+        return None if between_runs is None else between_runs.scaled(factor)
 
     def _round_variance(
         self, quantity: Metric, series: Series, units: Mapping[int, BootstrapEstimate]
     ) -> RoundVariance | None:
         """Return the variation between rounds, from all systems; None if systems are not comparable."""
+        if (found := self._comparable(quantity, series, units.values())) is None:
+            return None
+        shown, factor, log = found
+        between = self._of_rounds(shown.name, partial(self._by_round, shown), series, log=log)
+        return None if between is None else between.scaled(factor)
+
+    def _comparable(
+        self, quantity: Metric, series: Series, units: Iterable[BootstrapEstimate]
+    ) -> tuple[Metric, float, bool] | None:
+        """Return the quantity whose variation systems share, the factor from it to `quantity`, and whether it is a log.
+
+        Relative differences of positive quantities are comparable, and so are shares of a scale. Other quantities on
+        the linear scale are not: None.
+        """
         share = self.quantities.relative(quantity)
         if quantity.scale is not None and share != quantity:
-            between = self._of_rounds(share.name, partial(self._by_round, share), series, log=False)
-            scale = float(np.mean([self.of_run(quantity.scale, run).value for run in series.runs]))
-            return None if between is None else between.scaled(scale)
-        is_share = isinstance(quantity.how, Share)
-        if not is_share and not all(unit.log for unit in units.values()):
-            return None
-        return self._of_rounds(quantity.name, partial(self._by_round, quantity), series, log=not is_share)
+            return share, float(np.mean([self.of_run(quantity.scale, run).value for run in series.runs])), False
+        if isinstance(quantity.how, Share):
+            return quantity, 1.0, False
+        return (quantity, 1.0, True) if all(unit.log for unit in units) else None
 
     def _of_rounds(
         self,
