@@ -365,7 +365,7 @@ def matrix_table(builder: TableBuilder, questions: Sequence[SummaryMetric]) -> T
                 for question, answer in zip(questions, row.answers, strict=True)
             ]
     runs = [run for group in made for row in group.rows for series in row.asked.series for run in series.runs]
-    notes = [f"{_title(each)}: {each.hint}" for each in questions]
+    notes = list(dict.fromkeys(f"{each.title}: {each.hint}" for each in questions))  # once for all modes
     return builder.table("matrix", "Which system for which write", columns, rows, runs, notes)
 
 

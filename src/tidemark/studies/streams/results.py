@@ -257,7 +257,7 @@ OF_A_MODE = (
 ASKED = {
     ("rate-100", SINGLE): ("Fastest for single events", "best"),
     ("rate-100", BATCH): ("Fastest in batches", "best"),
-    ("growth-100", SINGLE): ("Slows down most, single events", "worst"),
+    ("growth-100", SINGLE): (f"Slows down most from commit {YOUNG} to 100, single events", "worst"),
     ("files", SINGLE): ("Leaves most files, single events", "worst"),
 }
 # Columns shown by default: those that decide most choices, few enough to read at a glance.
