@@ -180,7 +180,6 @@ def test_unknown_key_is_answered_with_the_nearest_or_all_keys() -> None:
     with pytest.raises(ConfigError) as caught:
         load(SHIPPED, ["protocl=smoke"])
     assert str(caught.value) == "--config: key 'protocl': found a key that does not exist; did you mean 'protocol'?"
-    with pytest.raises(
-        ConfigError, match=r"does not exist; the keys here are: protocol, repeats, studies, .*, streams$"
-    ):
+    keys = "protocol, repeats, precision, budget_minutes, studies, .*, streams"
+    with pytest.raises(ConfigError, match=rf"does not exist; the keys here are: {keys}$"):
         load(SHIPPED, ["xyz=1"])

@@ -194,6 +194,17 @@ class CommonSettings:
             "intervals cover how series differ."
         ),
     ] = None
+    precision: Annotated[
+        Annotated[float, Meta(ge=0, le=1000)] | None,
+        about(
+            "Half-width of intervals, in per cent, that ends rounds once each ratio of systems has it, instead of the "
+            "protocol's; 0: all rounds are measured."
+        ),
+    ] = None
+    budget_minutes: Annotated[
+        Annotated[float, Meta(ge=0, le=1_000_000)] | None,
+        about("Minutes after which no further round begins, instead of the protocol's; 0: without a limit."),
+    ] = None
     studies: Annotated[
         tuple[str, ...],
         Meta(min_length=1),

@@ -47,7 +47,8 @@ IN_COMMON = {
 
 
 # With a stack's libraries, only what these can change is tested again: not clients that have the same release in each
-# stack (these write and read once, in core), and not files in which no client of a stack works.
+# stack (these write and read once, in core), and not tests of our servers and settings, in which no client of a stack
+# makes a difference.
 SAME_IN_EACH_STACK = ("delta-rs", "lance", "null")
 WITHOUT_A_STACK = (
     "test_a_new_system.py",
@@ -56,6 +57,14 @@ WITHOUT_A_STACK = (
     "test_users_own.py",
     "test_wholes.py",
 )
+OF_SERVERS = {
+    "test_secret_key_is_exposed_nowhere",
+    "test_faulty_server_is_detected",
+    "test_configured_round_trip_is_between_writers_and_files",
+    "test_server_that_does_not_flush_is_reported_as_such",
+    "test_server_that_does_not_flush_makes_fewer_syncs_than_writes",
+    "test_catalog_that_writes_without_hadoop_starts_no_program",
+}
 BY_CATALOG = pytest.mark.long(reason="behaviour that does not depend on DuckLake's catalog")
 BY_STACK = pytest.mark.long(reason="a stack's libraries do not change it")
 
@@ -65,6 +74,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(BY_CATALOG)
     if OF_A_STACK in os.environ and (
         item.path.name in WITHOUT_A_STACK
+        or getattr(item, "originalname", "") in OF_SERVERS
         or (item.path.parent.name != "core" and any(f"[{name}" in item.name for name in SAME_IN_EACH_STACK))
     ):
         item.add_marker(BY_STACK)

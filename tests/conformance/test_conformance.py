@@ -201,10 +201,12 @@ def test_footprint_matches_the_files_on_disk(kind: type[System], open_table: Ope
     rest = sum(path.stat().st_size for path in on_disk) - footprint.data_bytes - footprint.metadata_bytes
     assert rest in (0, footprint.catalog_bytes)
     assert footprint.data_files + footprint.metadata_files <= len(on_disk)
-    system.write(trips(YELLOW, 1000, 5000))
-    grown = system.footprint()
-    total = [f.data_bytes + f.metadata_bytes + (f.catalog_bytes or 0) for f in (footprint, grown)]
-    assert total[1] > total[0] or not reads(system)
+    sizes = [footprint]
+    for start in range(5000, 8000, 1000):  # a server that vacuums its catalog gives space back, but not each time
+        system.write(trips(YELLOW, 1000, start))
+        sizes.append(system.footprint())
+    total = [each.data_bytes + each.metadata_bytes + (each.catalog_bytes or 0) for each in sizes]
+    assert max(total) > total[0] or not reads(system)
 
 
 def test_thread_count_is_the_configured_one(kind: type[System], open_table: OpenTable) -> None:

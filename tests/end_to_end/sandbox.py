@@ -19,6 +19,7 @@ from typing import Any
 
 import psutil
 
+from tidemark.runs.spec import SeriesSpec
 from tidemark.schema import sections
 
 REPOSITORY = Path(__file__).parents[2]
@@ -222,7 +223,7 @@ def complete(sandbox: Sandbox) -> Iterator[str]:
         f"{series['directory'].removeprefix('results/')}/run-{number}"
         for series in sandbox.plan()
         if "/".join(series["id"].split("/")[1:3]) not in cannot_run
-        for number in range(runs_of(sandbox, series))
+        for number in runs_of(sandbox, series)
     }
     found = sandbox.runs()
     for name in sorted(expected ^ set(found)):
@@ -240,9 +241,8 @@ def complete(sandbox: Sandbox) -> Iterator[str]:
         yield f"{sandbox.work}: not empty"
 
 
-def runs_of(sandbox: Sandbox, series: dict[str, Any]) -> int:
-    spec = json.loads((sandbox.root / series["directory"] / "spec.json").read_text())
-    return int(spec["runs"])
+def runs_of(sandbox: Sandbox, series: dict[str, Any]) -> range:
+    return SeriesSpec.read(sandbox.root / series["directory"] / "spec.json").numbers
 
 
 def changed_since(sandbox: Sandbox, before: dict[str, int]) -> set[str]:

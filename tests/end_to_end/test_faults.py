@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
@@ -177,6 +178,43 @@ def test_death_at_the_end_of_a_window_is_noticed_and_only_that_series_repeated(s
         str(Path(run).relative_to(sandbox.results)) for run in sandbox.counted("faulty")
     }
     assert before and all(after[name] == run for name, run in before.items())
+
+
+def test_round_goes_on_with_new_servers_after_one_was_killed(make_sandbox: MakeSandbox) -> None:
+    sandbox = make_sandbox(
+        faulty("ducklake", window_seconds=5)
+        | {
+            "protocols": {"faults": {"window_seconds": 5, "runs": 2, "rounds": 1}},
+            "systems": {name: {"like": "ducklake"} for name in ("first", "second", "third")},
+        }
+    )
+    for name in ("first", "second", "third"):
+        sandbox.know(name, 200)
+    log = sandbox.results / "logs" / "streams-round-01-thesis"
+    process = sandbox.start("all", *MEASURE_ONLY)
+
+    def in_the_second_window() -> str | None:
+        done = [path.parent.parent for path in sandbox.results.glob("runs/*/*/*/*/run-1/run.json")]
+        return done[0].parent.parent.name if done and sandbox.in_window() else None
+
+    complete = wait_for("the second window", in_the_second_window, process)
+    sandbox.server("bin/postgres").kill()
+    result = finish(process)
+    assert result.returncode == 5 and "5 of 6 series complete, 1 failed" in result.stdout, result.stdout
+    of_round = [each for each in sandbox.plan() if each["repeat"] == 1]
+    outcomes = {
+        each["system"]: json.loads((sandbox.root / each["directory"] / "outcome.json").read_text()) for each in of_round
+    }
+    (failed,) = (name for name, outcome in outcomes.items() if outcome["status"] == "failed")
+    assert list(outcomes).index(failed) == 1 and list(outcomes).index(complete) == 0
+    assert "PostgreSQL ended on its own (killed by SIGKILL)" in outcomes[failed]["reason"]
+    assert log_named(outcomes[failed], "postgres.log").parent == log
+    before = sandbox.runs()
+    again = sandbox.run("all", *MEASURE_ONLY)
+    assert again.returncode == 0 and "6 of 6 series complete" in again.stdout, again.stdout
+    new = sandbox.runs().keys() - before.keys()
+    assert [run.split("/")[2] for run in new] == [failed] and all(sandbox.runs()[run] == before[run] for run in before)
+    assert sandbox.left_running() == [] and list(sandbox.work.iterdir()) == []
 
 
 def test_run_of_a_halted_measuring_process_is_repeated(sandbox: Sandbox) -> None:

@@ -18,6 +18,7 @@ from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.registry import registry
 
 SHIPPED = Path(__file__).parents[2] / "config.yaml"
+THRICE = "streams.protocols={quick: {window_seconds: 8, runs: 2, repeats: 3}}"
 
 
 def made(*overrides: str) -> Plan:
@@ -88,14 +89,14 @@ def test_disturbance_settings_do_not_make_another_series() -> None:
 
 def test_null_system_has_separate_shorter_windows() -> None:
     windows = {spec.name: spec.window_seconds for spec in made('streams.systems={"null": {}, ducklake: {}}').series}
-    assert windows == {"null": 3.0, "ducklake": 15.0}
+    assert windows == {"null": 3.0, "ducklake": 25.0}
     longer = "streams.protocols={quick: {window_seconds: 20, runs: 2, null_seconds: 9}}"
     assert {spec.window_seconds for spec in made(longer, 'streams.systems={"null": {}}').series} == {9.0}
     assert {spec.window_seconds for spec in made("protocol=smoke", 'streams.systems={"null": {}}').series} == {2.0}
 
 
 def test_null_system_is_measured_once_in_the_last_round() -> None:
-    specs = made('streams.systems={"null": {}, ducklake: {}}', "streams.modes=[single]").series
+    specs = made('streams.systems={"null": {}, ducklake: {}}', "streams.modes=[single]", THRICE).series
     assert sorted((spec.name, spec.repeat) for spec in specs) == [
         ("ducklake", 1),
         ("ducklake", 2),

@@ -49,6 +49,8 @@ def end(workspace: Workspace, series: Iterable[SeriesSpec]) -> None:
         (3, (1,), (2,)),
         (3, (2,), (2,)),  # results of round 1 would be older than those that the same series allow
         (3, (1, 2), ()),
+        (9, (), (1, 2, 4, 8)),  # each with intervals some 30 % narrower than the one before
+        (9, (1, 2, 3, 4, 5), (8,)),
     ],
 )
 def test_results_are_made_after_a_round_that_adds_some(
@@ -73,10 +75,44 @@ def test_one_due_series_makes_its_round_due(tmp_path: Path) -> None:
 def test_series_with_fewer_repeats_are_in_every_round() -> None:
     sweep = "streams.sweep={cores: {axis: cpus, values: [1], repeats: 1}}"
     plan = make_plan(load(SHIPPED, ["streams.systems={ducklake: {}}", sweep, "streams.sweeps=[main, cores]"]))
-    assert rounds(plan) == 3
-    first = plan.until(Round(1, 3))
+    assert rounds(plan) == 21
+    first = plan.until(Round(1, 21))
     assert {spec.sweep for spec in first} == {"main", "cores"} and {spec.repeat for spec in first} == {1}
     assert plan.until(None) == plan.series and first == plan.series[: len(first)], "the order is that of the whole"
+
+
+def test_a_round_is_measured_in_one_go_and_has_no_cold_run() -> None:
+    systems = "streams.systems={null: {}, ducklake: {}, delta-rs: {}}"
+    own = "streams.protocols={own: {window_seconds: 5, runs: 2, rounds: 3}}"
+    plan = make_plan(load(SHIPPED, [own, "protocol=own", systems, "stacks=[thesis, current]"]))
+    shared = [job for job in plan.jobs() if job[0].in_round]
+    assert [{spec.job for spec in job} for job in shared] == [{job[0].job} for job in shared]
+    assert {(len(job), len({spec.stack for spec in job})) for job in shared} == {(4, 1)} and len(shared) == 6
+    assert [spec for job in plan.jobs() for spec in job] == list(plan.series), "in the order of the plan"
+    orders = [[spec.label.split(" (")[0] for spec in job] for job in shared]
+    assert len({tuple(order) for order in orders}) > 1, "each round in an order of its own"
+    numbers = {(spec.name, spec.repeat): list(spec.numbers) for spec in plan.series}
+    assert numbers["delta-rs", 1] == [1] and numbers["delta-rs", 4] == [0, 1] and numbers["null", 4] == [0, 1]
+    assert ("null", 3) not in numbers
+    assert len({spec.repeated_id for spec in plan.series if spec.name == "ducklake"}) == 4, "by mode and stack alone"
+
+
+def test_repeats_of_the_command_line_count_rounds_and_the_series_after_them() -> None:
+    def planned_with(*typed: str) -> list[tuple[int, bool]]:
+        chosen = ["streams.systems={delta-rs: {}}", "streams.modes=[single]", *typed]
+        return [(spec.repeat, spec.in_round) for spec in make_plan(load(SHIPPED, chosen)).series]
+
+    assert planned_with("repeats=3") == [(1, True), (2, True), (3, False)]
+    assert planned_with("repeats=1") == [(1, False)]
+    assert planned_with("repeats=2", "protocol=thesis") == [(1, False), (2, False)]
+
+
+def test_sweep_with_runs_that_are_cold_alone_is_in_no_round() -> None:
+    sweep = "streams.sweep={sizes: {axis: batch_size, values: [10], runs: 1}, chunked: {axis: chunks, values: [rows]}}"
+    typed = [sweep, "streams.sweeps=[sizes, chunked]", "streams.systems={delta-rs: {}}", "streams.modes=[batch]"]
+    made = make_plan(load(SHIPPED, typed)).series
+    assert [spec.in_round for spec in made if spec.sweep == "sizes"] == [False]
+    assert [spec.in_round for spec in made if spec.sweep == "chunked"] == [True] * 20 + [False]
 
 
 def test_snakefile_receives_the_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,8 +128,8 @@ def test_snakefile_receives_the_round(tmp_path: Path, monkeypatch: pytest.Monkey
     assert pipeline.enter({}, tmp_path, str(SHIPPED)) == plan, "positions and fingerprints are those of the whole"
     assert whole.read_bytes() == before
     subset = PlanFile.read(of_round)
-    assert subset.round == Round(1, 3) and subset.series == PlanFile.read(whole).series[:1]
-    monkeypatch.setenv(ROUND, "3")
+    assert subset.round == Round(1, 21) and subset.series == PlanFile.read(whole).series[:1]
+    monkeypatch.setenv(ROUND, "21")
     assert asked_for(plan) is None, "after the last one everything is measured"
 
 

@@ -56,7 +56,7 @@ def producer(trips: Path, tmp_path: Path) -> Iterator[Producer]:
 def test_every_event_arrives_once_and_in_order_over_several_laps(
     kafka: Kafka, producer: Producer, trips: Path, encoding: Encoding
 ) -> None:
-    topics = Topics(kafka, producer, f"laps-{encoding}")
+    topics = Topics(producer, f"laps-{encoding}").on(kafka)
     topic = topics.begin(encoding, 2 * TRIPS + 500)
     topics.wait_until_filled()
     with EventConsumer(kafka.bootstrap, topic, encoding) as consumer:
@@ -76,7 +76,7 @@ def test_every_event_arrives_once_and_in_order_over_several_laps(
 
 
 def test_producer_stays_ahead_of_the_window_by_its_reserve_only(kafka: Kafka, producer: Producer) -> None:
-    topics = Topics(kafka, producer, "short")
+    topics = Topics(producer, "short").on(kafka)
     topic = topics.begin(Encoding.RECORD, 100)
     topics.wait_until_filled()
     taken: list[int] = []
@@ -103,7 +103,7 @@ def test_producer_stays_ahead_of_the_window_by_its_reserve_only(kafka: Kafka, pr
 
 
 def test_exhausted_topic_is_refilled_outside_the_window(kafka: Kafka, producer: Producer) -> None:
-    topics = Topics(kafka, producer, "stretches")
+    topics = Topics(producer, "stretches").on(kafka)
     topic = topics.begin(Encoding.RECORD, 1_000)
     topics.wait_until_filled()
     taken: list[int] = []
@@ -124,6 +124,7 @@ def test_exhausted_topic_is_refilled_outside_the_window(kafka: Kafka, producer: 
                 break
             time.sleep(PAUSE_S)
             producer.extend(1_000)
+            producer.wait_until_filled()
     done = producer.finish()
     assert taken == list(range(window.samples.events)), "none lost, none twice, over several stretches"
     assert window.stretches > 1 and done.topped_up == 0
@@ -136,7 +137,7 @@ def test_exhausted_topic_is_refilled_outside_the_window(kafka: Kafka, producer: 
 
 
 def test_failed_topic_is_reported_and_does_not_affect_the_next(kafka: Kafka, producer: Producer) -> None:
-    topics = Topics(kafka, producer, "after-a-failure")
+    topics = Topics(producer, "after-a-failure").on(kafka)
     tight = NewTopic("tight", num_partitions=1, replication_factor=1, config={"max.message.bytes": "100"})
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     admin.create_topics([tight])["tight"].result(10)
@@ -157,7 +158,7 @@ def test_failed_topic_is_reported_and_does_not_affect_the_next(kafka: Kafka, pro
 
 
 def test_killed_producer_ends_the_window_and_names_its_log(kafka: Kafka, producer: Producer) -> None:
-    topics = Topics(kafka, producer, "killed")
+    topics = Topics(producer, "killed").on(kafka)
     topic = topics.begin(Encoding.RECORD, 10)
     topics.wait_until_filled()
     with EventConsumer(kafka.bootstrap, topic, Encoding.RECORD) as consumer:

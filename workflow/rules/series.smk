@@ -1,29 +1,45 @@
-# One rule per series: a system in a mode. The series share the machine, so each takes all of it, in the plan's order.
-# (Threads alone do not separate them: if several become ready at once, Snakemake 9.14 starts several.)
+# One rule per series, a system in a mode, or per round of all series. They share the machine, so each takes all of it, in
+# the plan's order. (Threads alone do not separate them: if several become ready at once, Snakemake 9.14 starts several.)
 
 PROGRAMS = provided(PLAN)
 OUTCOMES = [f"{spec.directory}/outcome.json" for spec in PLAN.until(ROUND)]
 PLANNED = WORKSPACE.plan_of_round(ROUND.number) if ROUND else WORKSPACE.plan
 
-for spec in PLAN.series:
+for series in PLAN.jobs():
+
+    spec = series[0]
 
     rule:
         name:
-            f"series_{spec.position:03}_{spec.name}_{spec.mode}".replace("-", "_")
+            (
+                f"series_{spec.job}"
+                if spec.in_round
+                else f"series_{spec.position:03}_{spec.name}_{spec.mode}"
+            ).replace("-", "_")
         input:
-            spec=f"{spec.directory}/spec.json",
+            specs=[f"{each.directory}/spec.json" for each in series],
             trips=(
                 [rules.dataset.output.provenance, *rules.events.output]
                 if spec.dataset_directory
                 else []
             ),
             programs=ancient(PROGRAMS),
-            tools=ancient([f".tidemark/tools/{name}.json" for name in tools(spec)]),
+            tools=ancient(
+                sorted(
+                    {
+                        f".tidemark/tools/{name}.json"
+                        for each in series
+                        for name in tools(each)
+                    }
+                )
+            ),
             stack=ancient(f".tidemark/stacks/{spec.stack}.json"),
         output:
-            f"{spec.directory}/outcome.json",
+            [f"{each.directory}/outcome.json" for each in series],
         log:
-            f"{spec.directory}/measure.log",
+            f"{RESULTS}/logs/{spec.job}/measure.log"
+            if spec.in_round
+            else f"{spec.directory}/measure.log",
         priority: 10_000 - spec.position
         conda:
             "../../envs/environment.yaml"
@@ -31,10 +47,18 @@ for spec in PLAN.series:
         resources:
             machine=1,
         params:
-            position=spec.position,
+            specs=" ".join(
+                f"--spec {each.directory}/spec.json --position {each.position}"
+                for each in series
+            ),
+            goal=(
+                f"--precision {PLAN.goal.precision:g} --budget {PLAN.goal.minutes:g}"
+                if spec.in_round
+                else ""
+            ),
             tidemark=command_line(python(spec.stack, WORKSPACE, PYTHON)),
         shell:
-            "{params.tidemark} measure --spec {input.spec} --position {params.position} --log {log}"
+            "{params.tidemark} measure {params.specs} {params.goal} --log {log}"
 
 
 rule measured:

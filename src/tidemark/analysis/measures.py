@@ -150,7 +150,7 @@ class Measures:
         units = self._cold_by_round(quantity, series)
         if self._is_repeated(series):
             between = self._of_rounds(f"cold {quantity.name}", partial(self._cold_by_round, quantity), series)
-            return mean_of_rounds(units, rng, between)
+            return mean_of_rounds(units, rng, between or self._hot_variance(quantity, series))
         runs = list(units.values())
         return pooled_mean(runs, rng, self._effects_for(quantity, series, runs))
 
@@ -163,8 +163,8 @@ class Measures:
         if not self._is_repeated(series):
             return checked_ratio(self.cold(quantity, series), self.hot(quantity, series))
         units = self._cold_ratios(quantity, series)
-        between_runs = self._pooled(f"cold effect {quantity.name}", partial(self._cold_ratios, quantity), series)
-        return pooled_mean(units, generator(quantity.name, series.id, "cold effect"), between_runs)
+        name = f"cold effect {quantity.name}"
+        return self._typical_ratio(name, quantity, series, units, partial(self._cold_ratios, quantity))
 
     def cold_start(self, quantity: Metric, series: Series) -> BootstrapEstimate:
         """Return the cold-start factor of something a run does once: its value in run 0 over the hot runs' median."""
@@ -173,10 +173,33 @@ class Measures:
             raise NotAvailable(series.missing(1 if series.cold_runs else 0))
         name = f"cold start: {quantity.name}"
         if self._is_repeated(series):
-            between_runs = self._pooled(name, partial(self._cold_starts, quantity), series)
-        else:
-            between_runs = self._effects_for(quantity, series, units)
-        return pooled_mean(units, generator(name, series.id), between_runs)
+            return self._typical_ratio(name, quantity, series, units, partial(self._cold_starts, quantity))
+        return pooled_mean(units, generator(name, series.id), self._effects_for(quantity, series, units))
+
+    def _typical_ratio(
+        self,
+        name: str,
+        quantity: Metric,
+        series: Series,
+        units: list[BootstrapEstimate],
+        units_of: Callable[[Series], list[BootstrapEstimate]],
+    ) -> BootstrapEstimate:
+        """Return the typical one of `units`, ratios of a cold run to hot ones, one a repeat.
+
+        Where no series has two, both runs are taken to vary as hot ones do between rounds.
+        """
+        between = self._pooled(name, units_of, series)
+        typical = pooled_mean(units, generator(name, series.id), between)
+        rounds = self._hot_variance(quantity, series) if between is None and typical.log else None
+        if rounds is None or 2 * rounds.own <= typical.variance:
+            return typical
+        return typical.with_variance(2 * rounds.own, rounds.degrees)
+
+    def _hot_variance(self, quantity: Metric, series: Series) -> RoundVariance | None:
+        try:
+            return self._round_variance(quantity, series, self._by_round(quantity, series))
+        except NotAvailable:
+            return None
 
     def _cold_starts(self, quantity: Metric, series: Series) -> list[BootstrapEstimate]:
         found = (self._cold_start(quantity, repeat) for repeat in series.repeats)

@@ -57,6 +57,13 @@ class Estimate:
     unit: str
     runs: int = 1
 
+    @property
+    def half_width_percent(self) -> float:
+        """Half of the interval's width, in per cent of the value; infinite if there is no interval."""
+        if self.low is None or self.high is None:
+            return math.inf
+        return 50 * (self.high - self.low) / self.value
+
     def contains(self, value: float) -> bool | None:
         """Return whether the interval contains `value`; None if there is no interval."""
         return None if self.low is None or self.high is None else self.low <= value <= self.high

@@ -53,6 +53,10 @@ def run_everything(
         bool,
         typer.Option("--wait-for-reboot", help="With 'cold: reboot': stop whenever you must restart it (the default)."),
     ] = False,
+    budget: Annotated[
+        float | None,
+        typer.Option(metavar="MINUTES", help="Begin no further round after this time; short for budget_minutes."),
+    ] = None,
     verify: Annotated[
         bool,
         typer.Option("--verify", help="First compare every provisioned file by its hash."),
@@ -60,7 +64,8 @@ def run_everything(
 ) -> None:
     """Run the pipeline: measure what is not measured yet, then make every table and figure.
 
-    If each series is measured more than once, they are made after each round of all series, and name the round.
+    If each series is measured more than once, they are also made after rounds 1, 2, 4, 8, ... of all series, and name
+    the round. Rounds end when intervals are as narrow as the protocol asks, or after its time.
     Other options go to Snakemake: --dry-run shows what would run.
     """
     from tidemark.machine.reboot import Restarts
@@ -70,6 +75,7 @@ def run_everything(
         raise ConfigError("found both --allow-reboot and --wait-for-reboot; allowed: one of them")
     restarts = Restarts.ALLOW if allow_reboot else Restarts.WAIT if wait_for_reboot else Restarts.NONE
     overrides, arguments = split(context, config)
+    overrides += [] if budget is None else [f"budget_minutes={budget:g}"]
     if verify:
         from tidemark.software.verify import verify_or_refuse
 
@@ -107,7 +113,7 @@ def list_series(context: typer.Context, config: Overrides = None, configfile: Co
         runs = len(SeriesRecord(path.parent).finished())
         state = "waiting" if spec.id == waiting else "pending"
         state = Outcome.read(path).status if path.exists() else state
-        print(f"{spec.position + 1:3}  {spec.label:42} {state:9} {runs} of {spec.runs} runs")
+        print(f"{spec.position + 1:3}  {spec.label:42} {state:9} {runs} of {len(spec.numbers)} runs")
 
 
 @app.command("config", rich_help_panel=MEASURE, context_settings=MORE_VALUES)

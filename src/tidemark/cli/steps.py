@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
@@ -25,6 +26,7 @@ from tidemark.progress import StatusLine, duration
 
 if TYPE_CHECKING:
     from tidemark.config import Config
+    from tidemark.runs.plan import Goal
     from tidemark.runs.spec import SeriesSpec
 
 steps = typer.Typer()
@@ -206,18 +208,24 @@ def tool(
 
 @steps.command(rich_help_panel=PANEL)
 def measure(
-    spec: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="spec.json of the series.")],
-    position: Annotated[int, typer.Option(help="Its place in the order of all series.")] = 0,
+    spec: Annotated[list[Path], typer.Option(exists=True, dir_okay=False, help="spec.json of a series.")],
+    position: Annotated[list[int] | None, typer.Option(help="Its place in the order of all series.")] = None,
+    precision: Annotated[float, typer.Option(help="Half-width of intervals, in per cent, that ends rounds.")] = 0.0,
+    budget: Annotated[float, typer.Option(help="Minutes after which no round begins.")] = 0.0,
     log: Log = None,
 ) -> None:
-    """Measure one series; a failure is written to its outcome.json and does not stop the pipeline."""
+    """Measure one series, or all of a round; a failure is written to outcome.json and does not stop the pipeline."""
+    from tidemark.runs.plan import Goal
+
     with logged(log):
-        _measure(Workspace(Path.cwd()), spec, position)
+        _measure(Workspace(Path.cwd()), spec, position or [0] * len(spec), Goal(precision, budget))
 
 
-def _measure(workspace: Workspace, path: Path, position: int) -> None:
-    """Measure the series of a spec.json, with a line of progress for it, and one for all series."""
-    from tidemark.measure.series import measure_series
+def _measure(workspace: Workspace, paths: list[Path], positions: list[int], goal: Goal) -> None:
+    """Measure the series of each spec.json, with a line of progress for it, and one for all series."""
+    from tidemark.measure.series import measure_round, measure_series
+    from tidemark.pipeline.rounds import leave_out, over
+    from tidemark.runs.plan import Goal
     from tidemark.runs.spec import SeriesSpec
     from tidemark.services.http import keep_loopback_direct
     from tidemark.services.leftovers import drop_leftovers
@@ -225,30 +233,42 @@ def _measure(workspace: Workspace, path: Path, position: int) -> None:
 
     keep_loopback_direct()
     drop_leftovers(workspace)
-    spec = replace(SeriesSpec.read(path), position=position)
+    specs = [replace(SeriesSpec.read(path), position=at) for path, at in zip(paths, positions, strict=True)]
     began = time.monotonic()
-    due_seconds, done, whole = _due(workspace, spec)
-    place = f"{done + 1} of {whole} series"
+    due_seconds, done, whole = _due(workspace, specs, goal)
+    at_most = "" if goal == Goal() else "at most "  # the goal may end the rounds
     status_line = StatusLine()
 
-    def show(what: str) -> None:
+    def show(spec: SeriesSpec, what: str) -> None:
         left = max(0.0, due_seconds - (time.monotonic() - began))
-        status_line.show(
-            f"{spec.label}: {what}", f"{place}; about {duration(left)} left for all", label=what.partition(":")[0]
-        )
+        place = f"{done + specs.index(spec) + 1} of {at_most}{whole} series; {at_most or 'about '}{duration(left)} left"
+        status_line.show(f"{spec.label}: {what}", f"{place} for all", label=what.partition(":")[0])
 
-    outcome = measure_series(spec, registry()[spec.study].workload, workspace, show)
+    workload = registry()[specs[0].study].workload
+    if specs[0].in_round and (why := over(specs, goal, workspace)) is not None:
+        leave_out(specs, goal, workspace, why)
+        print(f"round {specs[0].repeat}: left out, as {why}", file=sys.stderr)
+        return
+    if specs[0].in_round:
+        outcomes = measure_round(specs, workload, workspace, lambda spec: partial(show, spec))
+    else:
+        outcomes = [measure_series(specs[0], workload, workspace, partial(show, specs[0]))]
     status_line.clear()
-    reason = f": {outcome.reason}" if outcome.reason else ""
-    print(f"{spec.label}: {outcome.status} in {duration(time.monotonic() - began)} ({place}){reason}", file=sys.stderr)
+    took = duration(time.monotonic() - began)
+    for place, (spec, outcome) in enumerate(zip(specs, outcomes, strict=True), done + 1):
+        reason = f": {outcome.reason}" if outcome.reason else ""
+        within = took if len(specs) == 1 else f"round {spec.repeat}, which took {took}"
+        print(f"{spec.label}: {outcome.status} in {within} ({place} of {whole} series){reason}", file=sys.stderr)
 
 
-def _due(workspace: Workspace, spec: SeriesSpec) -> tuple[float, int, int]:
-    """Return the expected seconds of this series and those without an outcome, the number done, and the total number.
+def _due(workspace: Workspace, specs: list[SeriesSpec], goal: Goal) -> tuple[float, int, int]:
+    """Return the expected seconds of `specs` and those without an outcome, the number done, and the total number.
 
-    The seconds include windows and overheads. The plan is read: making it again would take seconds for every series.
+    The seconds include windows and overheads, and are at most those that the `goal` of rounds leaves. The plan is read:
+    making it again would take seconds for every series.
     """
     from tidemark.pipeline.plan import likely_seconds
+    from tidemark.pipeline.rounds import spent_minutes
     from tidemark.runs.outcome import outcome_path
     from tidemark.runs.plan import PlanFile
     from tidemark.runs.spec import SeriesSpec
@@ -257,9 +277,14 @@ def _due(workspace: Workspace, spec: SeriesSpec) -> tuple[float, int, int]:
         folders = [workspace.root / each.directory for each in PlanFile.read(workspace.plan).series]
         series = [SeriesSpec.read(folder / "spec.json") for folder in folders]
     except (AnalysisError, ConfigError, OSError):
-        series = [spec]
-    due = [each for each in series if each.id == spec.id or not outcome_path(workspace, each).exists()]
-    return likely_seconds(due), len(series) - len(due), len(series)
+        series = specs
+    ours = {spec.id for spec in specs}
+    due = [each for each in series if each.id in ours or not outcome_path(workspace, each).exists()]
+    seconds = likely_seconds(due)
+    if goal.minutes:
+        spent = spent_minutes(workspace.root / each.directory for each in series)
+        seconds = min(seconds, max(0.0, 60 * (goal.minutes - spent)))
+    return seconds, len(series) - len(due), len(series)
 
 
 @steps.command(rich_help_panel=PANEL)

@@ -16,23 +16,14 @@ from tidemark.machine.disk import settle
 from tidemark.machine.watch import Watch
 from tidemark.measure.describe import client_versions, series_part
 from tidemark.measure.warmup import files_of, warm
-from tidemark.measure.workload import ProgressCallback, TestBed, Window, WindowRunner
-from tidemark.runs.circumstances import Harness, Interference, WarmUp
+from tidemark.measure.workload import ProgressCallback, RunHistory, TestBed, Window, WindowRunner
+from tidemark.runs.circumstances import Harness, Interference
 from tidemark.runs.manifest import Manifest, write_run
 from tidemark.runs.outcome import DISTURBED
 from tidemark.runs.proofs import ColdProof
 from tidemark.runs.serde import pairs
 from tidemark.runs.spec import FORMAT
 from tidemark.services.base import files_below
-
-
-@dataclass(frozen=True, slots=True)
-class RunHistory:
-    """State before a run: the cold proof, the warm-up, and the preceding runs in words."""
-
-    proof: ColdProof
-    history: str
-    warm_up: WarmUp | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,26 +1,34 @@
 """Session of a series (`ServerSession`): servers started in a clean folder, and consecutive runs on them.
 
+In a round (`measure_in_turn`), the series of all systems use the same servers, one after the other.
+
 A session is a separate process, and loads no client library before the machine has been made cold: pages that a
 process has mapped can be evicted only in part.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidemark.errors import DiskFull, OracleError, TidemarkError, is_disk_full
+from tidemark.errors import DiskFull, OracleError, RebootNeeded, TidemarkError, is_disk_full
 from tidemark.machine import cold
 from tidemark.machine.inventory import inventory
+from tidemark.machine.processes import confine
 from tidemark.measure.warmup import files_of, medians_ms, warm, warm_up
-from tidemark.measure.workload import ProgressCallback, TestBed, Workload
+from tidemark.measure.workload import ProgressCallback, RunHistory, TestBed, Workload
 from tidemark.paths import Workspace, private_directory
+from tidemark.process_lifetime import was_interrupted
+from tidemark.runs.outcome import SeriesRecord
 from tidemark.runs.proofs import ColdProof
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.servers import prepared, started_here
@@ -50,7 +58,7 @@ class ServerSession:
 
     def probe(self) -> None:
         """Let the workload determine what it must know of a system that was never measured here."""
-        with _test_bed(self, None) as (test_bed, _):
+        with _test_beds([self], None) as ([test_bed], _):
             _explaining(test_bed, "the probe before run 0", partial(test_bed.workload.probe, test_bed, self.show))
 
     def measure(self, missing: list[int]) -> None:
@@ -59,8 +67,52 @@ class ServerSession:
         If run 0 is to be measured again, return at once: another cold run needs another session.
         """
         method = cold.choose(self.spec.cold)
-        with _test_bed(self, method if missing[0] == 0 else None) as (test_bed, proof):
-            _runs(test_bed, missing, proof, method, self.show)
+        with _test_beds([self], method if missing[0] == 0 else None) as ([test_bed], proof):
+            history = "cold start" if missing[0] == 0 else "interrupted before"
+            _runs(test_bed, missing, RunHistory(proof, history), method, self.show)
+
+
+def measure_in_turn(sessions: Sequence[ServerSession]) -> None:
+    """Measure the missing runs of each series, in order, on the same servers, and write its outcome.
+
+    A series that fails is the last one: the others need servers and processes that it has not used.
+    """
+    with _test_beds(sessions, None) as (test_beds, proof):
+        processors, previous = os.sched_getaffinity(0), "the servers' start"
+        for session, test_bed in zip(sessions, test_beds, strict=True):
+            spec, record = session.spec, SeriesRecord(test_bed.series)
+            confine([os.getpid()], processors)  # an earlier one may have been bound to fewer
+            before = RunHistory(proof, f"round {spec.repeat}, after {previous}")
+            try:
+                with record.attempt():
+                    with_logs(partial(_measure, session, test_bed, record.missing(spec.numbers), before), session)
+            except TidemarkError as error:
+                record.end("failed", str(error), error.exit_code)
+                return
+            record.end("complete")
+            previous = spec.label
+
+
+def _measure(session: ServerSession, test_bed: TestBed, missing: list[int], before: RunHistory) -> None:
+    if test_bed.workload.needs_probe():
+        _explaining(test_bed, "the probe", partial(test_bed.workload.probe, test_bed, session.show))
+    _runs(test_bed, missing, before, cold.choose(session.spec.cold), session.show)
+
+
+def with_logs[T](work: Callable[[], T], session: ServerSession) -> T:
+    """Do `work`; convert its error to a TidemarkError that names the kept copies of logs: the work folder goes."""
+    try:
+        return work()
+    except RebootNeeded:
+        raise
+    except Exception as error:
+        if was_interrupted():
+            raise KeyboardInterrupt from error
+        said, spec, workspace = described(error), session.spec, session.workspace
+        place = re.compile(re.escape(str(work_folder(spec, workspace))) + r"(?:/[\w-]+)?/([\w-]+\.log)")
+        failed = TidemarkError(place.sub(lambda found: str(logs_folder(spec, workspace) / found[1]), str(said)))
+        failed.exit_code = said.exit_code  # type: ignore[misc]
+        raise failed from error
 
 
 def series_folder(spec: SeriesSpec, workspace: Workspace) -> Path:
@@ -68,57 +120,70 @@ def series_folder(spec: SeriesSpec, workspace: Workspace) -> Path:
 
 
 def work_folder(spec: SeriesSpec, workspace: Workspace) -> Path:
-    """Return the folder of the series' servers and tables while it runs."""
-    return workspace.work / spec.id.replace("/", "-")
+    """Return the folder of the servers and tables while the series, or its round, is measured."""
+    return workspace.work / spec.job
 
 
 def logs_folder(spec: SeriesSpec, workspace: Workspace) -> Path:
     """Return the folder in which the servers' logs are kept afterwards."""
-    return workspace.root / spec.directory / "logs"
+    return workspace.results / "logs" / spec.job if spec.in_round else workspace.root / spec.directory / "logs"
 
 
 @contextmanager
-def _test_bed(server_session: ServerSession, make_cold: cold.Method | None) -> Iterator[tuple[TestBed, ColdProof]]:
-    """Start servers and workload in a clean folder, and yield them with the cold proof taken right before.
+def _test_beds(
+    sessions: Sequence[ServerSession], make_cold: cold.Method | None
+) -> Iterator[tuple[list[TestBed], ColdProof]]:
+    """Start the servers of all `sessions` in a clean folder; yield a test bed each, with the proof taken right before.
 
-    `make_cold` is the method of making the machine cold; None if no cold run follows.
+    `make_cold` is the method of making the machine cold; None if no cold run follows. Several sessions are of the same
+    workload and stack, and each has the servers that it needs.
     """
-    spec, workspace, show = server_session.spec, server_session.workspace, server_session.show
-    workload = server_session.workload()
-    chosen = workload.variant
+    first = sessions[0]
+    spec, workspace = first.spec, first.workspace
+    workloads = [session.workload() for session in sessions]
+    needed = [(*workload.services, *workload.variant.needs) for workload in workloads]
     work = work_folder(spec, workspace)
     shutil.rmtree(work, ignore_errors=True)
     private_directory(work)
     logs = private_directory(logs_folder(spec, workspace))
     with ExitStack() as stack:
         stack.callback(_remove_unless_kept, work, spec.keep_tables)
-        stack.enter_context(workload.prepare_directory(work))
+        stack.enter_context(workloads[0].prepare_directory(work))
         stack.callback(_tidy, work, logs, spec.keep_tables)
-        show("starting the servers")
-        needed = (*workload.services, *chosen.needs)
-        servers = stack.enter_context(prepared(needed, workspace, work, spec.services))
-        files = {**files_of(servers, chosen), **workload.inputs()}
+        first.show("starting the servers")
+        servers = stack.enter_context(prepared(chain(*needed), workspace, work, spec.services))
+        files: dict[str, tuple[Path, ...]] = {}
+        for workload in workloads:
+            files |= {**files_of(servers, workload.variant), **workload.inputs()}
         if make_cold is not None:
-            show("making it cold")
+            first.show("making it cold")
             cold.evict(make_cold, [path for group in files.values() for path in group])
         proof = cold.prove(make_cold or cold.Method.NONE, files)
         # Only after the cold proof: these load client libraries.
-        session = stack.enter_context(workload.start_processes(work))
+        running = stack.enter_context(workloads[0].start_processes(work))
         servers.start()
-        test_bed = TestBed(
-            spec=spec,
-            variant=chosen,
-            servers=servers,
-            workload=workload,
-            dataset=_provenance(spec, workspace),
-            machine=inventory(workspace.root),
-            lock_digests=locks(spec.stack, started_here(needed, spec.services), workload.tools_for(chosen.system)),
-            rest_bytes=server_session.rest_bytes,
-            work=work,
-            series=series_folder(spec, workspace),
-            session=session,
+        provenance, machine = _provenance(spec, workspace), inventory(workspace.root)
+        yield (
+            [
+                TestBed(
+                    spec=session.spec,
+                    variant=workload.variant,
+                    servers=servers.of(kinds),
+                    workload=workload,
+                    dataset=provenance,
+                    machine=machine,
+                    lock_digests=locks(
+                        spec.stack, started_here(kinds, spec.services), workload.tools_for(workload.variant.system)
+                    ),
+                    rest_bytes=session.rest_bytes,
+                    work=private_directory(work / session.spec.id.replace("/", "-")) if session.spec.in_round else work,
+                    series=series_folder(session.spec, workspace),
+                    session=workload.taken_over(running),
+                )
+                for session, workload, kinds in zip(sessions, workloads, needed, strict=True)
+            ],
+            proof,
         )
-        yield test_bed, proof
 
 
 def _provenance(spec: SeriesSpec, workspace: Workspace) -> Provenance | None:
@@ -129,17 +194,19 @@ def _provenance(spec: SeriesSpec, workspace: Workspace) -> Provenance | None:
     return Provenance.read(workspace.root / spec.dataset_directory / "dataset.json")
 
 
-def _runs(test_bed: TestBed, missing: list[int], proof: ColdProof, method: cold.Method, show: ProgressCallback) -> None:
-    from tidemark.measure.run import RunHistory, measure_run
+def _runs(
+    test_bed: TestBed, missing: list[int], start: RunHistory, method: cold.Method, show: ProgressCallback
+) -> None:
+    from tidemark.measure.run import measure_run
 
     spec = test_bed.spec
-    history = ["cold start"] if missing[0] == 0 else ["interrupted before"]
+    history = [start.history]
     medians: list[float] = []
     for number in missing:
         while True:
             label = f"run {number} of {spec.runs}"
             tell = partial(_tell, show, label)
-            before = RunHistory(proof, ", ".join(history))
+            before = replace(start, history=", ".join(history))
             if number > 0:
                 warmed = None
                 if test_bed.workload.warms_up:
@@ -148,8 +215,9 @@ def _runs(test_bed: TestBed, missing: list[int], proof: ColdProof, method: cold.
                     )
                 files = files_of(test_bed.servers, test_bed.variant)
                 warm(path for group in files.values() for path in group)
-                before = RunHistory(cold.prove(method, files), ", ".join(history), warmed)
-            measure = partial(measure_run, test_bed, number, before, number == spec.runs - 1, tell)
+                before = RunHistory(cold.prove(method, files), before.history, warmed)
+            last = number == spec.runs - 1 and not spec.in_round
+            measure = partial(measure_run, test_bed, number, before, last, tell)
             measured = _explaining(test_bed, f"run {number} of {spec.label}", measure)
             medians = medians_ms(measured.window.elapsed())
             history.append(f"run {number}" + (" (disturbed)" if measured.again else ""))

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from tidemark.runs.circumstances import Machine
+    from tidemark.runs.circumstances import Machine, WarmUp
     from tidemark.runs.dataset import Provenance
     from tidemark.runs.manifest import Flush, Footprint, Merge, ProducerPart, Samples, SystemPart
-    from tidemark.runs.proofs import Oracle
+    from tidemark.runs.proofs import ColdProof, Oracle
 
 ProgressCallback = Callable[[str], None]
 Files = Mapping[str, tuple[Path, ...]]  # groups of files, by their names for people
@@ -221,6 +221,10 @@ class Workload(ABC):
         del work
         return nullcontext()
 
+    def taken_over(self, session: Any) -> Any:
+        """Return what `start_processes` of another series of a round yielded, for this series."""
+        return session
+
     def open_window(
         self, test_bed: TestBed, name: str, seconds: float, show: ProgressCallback
     ) -> AbstractContextManager[WindowRunner[Any]]:
@@ -297,6 +301,15 @@ class TestBed:
     def fails(self, runner: WindowRunner[Any]) -> bool:
         """Return True if something that the window of `runner` needs has died; cheap enough for an open window."""
         return self.servers.ended() or runner.has_ended()
+
+
+@dataclass(frozen=True, slots=True)
+class RunHistory:
+    """State before a run: the cold proof, the preceding runs in words, and the warm-up."""
+
+    proof: ColdProof
+    history: str
+    warm_up: WarmUp | None = None
 
 
 class Done(Protocol):

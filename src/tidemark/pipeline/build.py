@@ -6,12 +6,14 @@ Connects the studies, with their quantities, tables, figures and claims, to the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tidemark.analysis.database import write_database
 from tidemark.analysis.formatting import estimate_text
-from tidemark.analysis.measures import Measures
+from tidemark.analysis.measures import Measures, NotAvailable
+from tidemark.analysis.metrics import HIGHER
 from tidemark.errors import AnalysisError, ConfigError
 from tidemark.planner import accuracy
 from tidemark.planner.cost_model import Age, Cost
@@ -89,6 +91,29 @@ def build_database(results: Path) -> Path:
     # A view uses columns that only runs of its study have.
     views = [part.results.views for part in parts(run_set) if part.measures.run_set.runs]
     return write_database(run_set, quantities, views)
+
+
+def ratio_widths(results: Path, plan_file: Path) -> dict[str, float]:
+    """Return the half-width of each ratio's 95 % interval, in per cent, by its systems, mode and stack.
+
+    Each system is compared with the first of its mode and stack, by the first rate of the study's headline that both
+    have, or else by the quantity that leads it.
+    """
+    found = {}
+    for part in parts(RunSet.load(results, plan_file)):
+        run_set, headline = part.measures.run_set, part.results.quantities.headline
+        quantities = [*(each for each in headline if each.better == HIGHER), headline[0]]
+        for stack, mode in dict.fromkeys((series.stack, series.mode) for series in run_set.series):
+            first, *others = run_set.select(mode=mode, stack=stack, harness=False) or (None,)
+            for other in others:
+                for quantity in quantities:
+                    with suppress(NotAvailable):
+                        ratio = part.measures.ratio(quantity, other, first).estimate("")
+                        name = f"{other.title} over {first.title if first else ''}, {other.mode_title}"
+                        name += f" ({stack})" if len(run_set.stacks) > 1 else ""
+                        found[name] = ratio.half_width_percent
+                        break
+    return found
 
 
 def build_tables(results: Path) -> Path:

@@ -21,7 +21,7 @@ from tidemark.machine import inventory
 from tidemark.paths import Workspace, write_if_changed
 from tidemark.runs.circumstances import Harness
 from tidemark.runs.outcome import outcome_path
-from tidemark.runs.plan import PlanFile, PlannedMachine, PlannedSeries, Round
+from tidemark.runs.plan import Goal, PlanFile, PlannedMachine, PlannedSeries, Round
 from tidemark.runs.serde import pairs
 from tidemark.runs.spec import FORMAT, SeriesSpec
 from tidemark.services.base import Service
@@ -34,7 +34,9 @@ from tidemark.systems.registry import registry, variant_of
 FOOTER_BYTES = 65536
 # Round after which `tidemark all` wants results, for the Snakefile; a plain `snakemake` makes them from all runs.
 ROUND = "TIDEMARK_ROUND"
-SERIES_SECONDS, RUN_SECONDS = 8.0, 5.0  # overhead of a series and of a run, in addition to windows
+# Overhead of a series by itself, of one in a round, and of a run, in addition to windows.
+SERIES_SECONDS, IN_ROUND_SECONDS, RUN_SECONDS = 8.0, 1.0, 5.0
+RESULTS_SECONDS = 45.0  # for tables, figures, report and paper, once all is measured
 # Packages and files whose code determines what is measured, and how. Planning and analysis are not included, nor are
 # the shapes of run files, whose meaning has a version, and the declarations of settings, whose values a run records.
 MEASURING = ("machine", "measure", "services", "stream", "studies", "systems", "process_lifetime.py")
@@ -49,11 +51,25 @@ class Plan:
     config: Config
     dataset_directory: str  # from the workspace's root
     machine: str  # identity of the machine for which it is made
+    goal: Goal  # that ends its rounds
     notes: tuple[str, ...] = ()  # requested settings that the machine cannot provide
 
     def until(self, made: Round | None) -> tuple[SeriesSpec, ...]:
         """Return the series that are measured once the round `made` is complete; all of them if it is None."""
         return tuple(spec for spec in self.series if made is None or spec.repeat <= made.number)
+
+    @property
+    def seconds(self) -> float:
+        """Expected seconds of measuring and of making results once all is set up, at most those of its goal."""
+        seconds = likely_seconds(self.series) + RESULTS_SECONDS
+        return min(seconds, 60 * self.goal.minutes) if self.goal.minutes else seconds
+
+    def jobs(self) -> tuple[tuple[SeriesSpec, ...], ...]:
+        """Return what is measured in one go: the series of a round, or a series by itself, in order."""
+        found: dict[str, list[SeriesSpec]] = {}
+        for spec in self.series:
+            found.setdefault(spec.job, []).append(spec)
+        return tuple(map(tuple, found.values()))
 
     def to_json(self, made: Round | None = None) -> str:
         """Return plan.json, the contract with the analysis: the configuration's series and the folders of their runs.
@@ -167,17 +183,26 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
                 made.append(replace(spec, lock_sha256=lock_sha256, measurement=measurement, client=client))
     # A sweep's value may equal the configuration's: such a series is measured once, as that of the configuration.
     ordered = _in_order({spec.id: spec for spec in reversed(made)}.values(), config.seed)
+    goal = next((found for name in config.studies if (found := studies()[name].goal(config)) != Goal()), Goal())
     placed = tuple(replace(spec, position=place) for place, spec in enumerate(ordered))
-    return Plan(placed, config, trips, machine, tuple(dict.fromkeys(notes)))
+    return Plan(placed, config, trips, machine, goal, tuple(dict.fromkeys(notes)))
 
 
 def _repeated(series: Iterable[SeriesSpec], repeats: int | None) -> list[SeriesSpec]:
-    """Return each of `series` `repeats` times, regardless of its protocol; None leaves them unchanged."""
+    """Return each of `series` `repeats` times, regardless of its protocol; None leaves them unchanged.
+
+    Where the protocol has rounds, all but the last are rounds.
+    """
     planned = list(series)
     if repeats is None:
         return planned
     once = {spec.repeated_id: spec for spec in reversed(planned)}
-    return [replace(spec, repeat=number) for spec in once.values() for number in range(1, repeats + 1)]
+    rounds = {spec.repeated_id for spec in planned if spec.in_round}
+    return [
+        replace(spec, repeat=number, in_round=key in rounds and number < repeats)
+        for key, spec in once.items()
+        for number in range(1, repeats + 1)
+    ]
 
 
 def _in_order(series: Iterable[SeriesSpec], seed: int) -> list[SeriesSpec]:
@@ -191,6 +216,8 @@ def _in_order(series: Iterable[SeriesSpec], seed: int) -> list[SeriesSpec]:
         rounds.setdefault(spec.repeat, []).append(spec)
     for each in rounds.values():
         source.shuffle(each)
+        jobs = list(dict.fromkeys(spec.job for spec in each))
+        each.sort(key=lambda spec: jobs.index(spec.job))
     return [spec for each in rounds.values() for spec in each]
 
 
@@ -288,10 +315,11 @@ def to_make(plan: Plan, workspace: Workspace) -> tuple[Round, ...]:
 
     There is one before each due repeat but the first, when everything before it is measured: earlier results would be
     older than necessary, and if nothing is due before a repeat, there is nothing new for results. Results that were
-    complete except for a series to be measured again are therefore not replaced by those of a round.
+    complete except for a series to be measured again are therefore not replaced by those of a round. Making them takes
+    time too: it happens after rounds 1, 2, 4, 8, ... as intervals get narrower with the square root of rounds.
     """
     repeats = sorted({spec.repeat for spec in due(plan.series, workspace)})
-    return tuple(Round(later - 1, rounds(plan)) for later in repeats[1:])
+    return tuple(Round(later - 1, rounds(plan)) for later in repeats[1:] if (later - 1).bit_count() == 1)
 
 
 def asked_for(plan: Plan) -> Round | None:
@@ -310,7 +338,11 @@ def asked_for(plan: Plan) -> Round | None:
 def likely_seconds(series: Iterable[SeriesSpec]) -> float:
     """Return the expected seconds of all of `series`, one after another; one that cannot run takes none."""
     windows = ((each, studies()[each.study].workload.likely_seconds(each)) for each in series)
-    return sum(SERIES_SECONDS + each.runs * (seconds + RUN_SECONDS) for each, seconds in windows if seconds)
+    return sum(
+        (IN_ROUND_SECONDS if each.in_round else SERIES_SECONDS) + len(each.numbers) * (seconds + RUN_SECONDS)
+        for each, seconds in windows
+        if seconds
+    )
 
 
 @cache

@@ -17,7 +17,7 @@ from tidemark.machine import reboot
 from tidemark.machine.reboot import Restarts, Resume
 from tidemark.measure.series import needs_restart
 from tidemark.paths import Workspace
-from tidemark.pipeline.plan import Plan, due, make_plan, provided, refuse_unusable, rounds, tools
+from tidemark.pipeline.plan import Plan, due, make_plan, provided, refuse_unusable, rounds, to_make, tools
 from tidemark.pipeline.runner import (
     INTERRUPTED,
     Runner,
@@ -152,9 +152,12 @@ def _one_series_a_boot(plan: Plan, workspace: Workspace, command: Resume, restar
         return _ended(plan, workspace, status, runner)
     if _stamps(prepared) != before:
         reboot.claim(workspace, PREPARATION, alone=False)
+    results_after = {made.number for made in to_make(plan, workspace)}
     last: SeriesSpec | None = None  # last series measured in this boot
     for spec in due(plan.series, workspace):
-        if last is not None and last.repeat < spec.repeat:
+        if outcome_path(workspace, spec).exists():
+            continue  # of a round, with its first series
+        if last is not None and last.repeat < spec.repeat and spec.repeat - 1 in results_after:
             ended = make_round(runner, plan, workspace, Round(spec.repeat - 1, rounds(plan)))
             if ended is not None:
                 return _ended(plan, workspace, ended, runner)

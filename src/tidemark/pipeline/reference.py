@@ -12,7 +12,7 @@ from tidemark.config import load
 from tidemark.errors import ConfigError, Incomparable
 from tidemark.integrity import sha256_of
 from tidemark.pipeline.build import Part, all_findings, books, parts, tables
-from tidemark.pipeline.plan import likely_seconds, make_plan
+from tidemark.pipeline.plan import make_plan
 from tidemark.results.archive.compare import Side, compare
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import opened
@@ -37,7 +37,6 @@ from tidemark.runs.runset import RunSet
 from tidemark.studies.study import registry
 
 ARTIFACT, FINDINGS, README, STUDIES = "ARTIFACT.md", "docs/findings.md", "README.md", "docs/studies.md"
-RESULTS_SECONDS = 45.0  # for tables, figures, report and paper, once all is measured
 SHOWN = ("smoke", "quick")  # the protocols that every study has
 FIRST = "streams"  # the study whose figure and matrix README shows
 
@@ -120,8 +119,7 @@ def build_artifact(configuration: Path, kept: Path) -> str:
 
 def seconds_of(configuration: Path, command: str) -> float:
     """Return the expected seconds of './tidemark all --config KEY=VALUE...' once all is set up, by its plan."""
-    series = make_plan(load(configuration, [word for word in shlex.split(command) if "=" in word])).series
-    return likely_seconds(series) + RESULTS_SECONDS
+    return make_plan(load(configuration, [word for word in shlex.split(command) if "=" in word])).seconds
 
 
 def efforts(configuration: Path) -> list[Effort]:
@@ -129,8 +127,8 @@ def efforts(configuration: Path) -> list[Effort]:
     made = []
     for name, study in registry().items():
         for protocol in SHOWN:
-            series = make_plan(load(configuration, [f"studies=[{name}]", f"protocol={protocol}"])).series
-            made.append(Effort(name, study.title, protocol, len(series), likely_seconds(series) + RESULTS_SECONDS))
+            plan = make_plan(load(configuration, [f"studies=[{name}]", f"protocol={protocol}"]))
+            made.append(Effort(name, study.title, protocol, len(plan.series), plan.seconds))
     return made
 
 

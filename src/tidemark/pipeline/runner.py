@@ -21,12 +21,14 @@ from tidemark.integrity import sha256_of
 from tidemark.machine import reboot
 from tidemark.machine.processes import have_files
 from tidemark.paths import REPOSITORY, Workspace, private_directory, try_to_write
+from tidemark.pipeline import rounds
 from tidemark.pipeline.failure import LOCKED, PIPELINE, TARGETS, Failure, forget, note, noted
 from tidemark.pipeline.plan import ROUND, Plan, asked_for, due, make_plan, to_make
+from tidemark.pipeline.rounds import left_out
 from tidemark.process_lifetime import run_guarded, say
 from tidemark.results.report.answer_file import read_answer
 from tidemark.runs.outcome import Outcome, outcome_path
-from tidemark.runs.plan import Round
+from tidemark.runs.plan import Goal, Round
 from tidemark.schema import sections
 
 # The overrides of `tidemark all`, for the Snakefile: Snakemake reads numbers below the top level as text, and
@@ -125,7 +127,7 @@ def is_plain() -> bool:
 
 
 def make_due_again(plan: Plan, workspace: Workspace) -> None:
-    """Make failed series due again; their reasons are kept among their attempts.
+    """Make failed series due again, whose reasons are kept among their attempts, and rounds left out for another goal.
 
     While a series waits for a boot, they stay failed: they would use each boot, and the waiting one never would.
     """
@@ -136,6 +138,7 @@ def make_due_again(plan: Plan, workspace: Workspace) -> None:
         path = outcome_path(workspace, spec)
         if path.exists() and Outcome.read(path).status == "failed":
             path.unlink()
+    rounds.make_due_again(plan.series, plan.goal, workspace)
 
 
 class Runner:
@@ -228,9 +231,16 @@ def run_all(workspace: Workspace, config_file: Path, overrides: list[str], argum
 def make_in_rounds(runner: Runner, plan: Plan, workspace: Workspace) -> int:
     """Make the results after each round, and then everything; return 0 or the exit code to end with."""
     for each in to_make(plan, workspace) if plan.config.archive is None else ():
-        status = make_round(runner, plan, workspace, each)
-        if status is not None:
-            return status
+        of_rounds = [spec for spec in due(plan.until(each), workspace) if spec.in_round]
+        if of_rounds and plan.goal != Goal():  # which may end the rounds before this one
+            status = runner.make(*(f"{spec.directory}/outcome.json" for spec in of_rounds))
+            if status:
+                return status
+            if left_out(of_rounds, workspace):
+                break
+        ended = make_round(runner, plan, workspace, each)
+        if ended is not None:
+            return ended
     return runner.make()
 
 
@@ -290,14 +300,17 @@ def verdict(plan: Plan, workspace: Workspace, status: int, failure: Failure | No
 
     `failure` is the step, other than a series, that ended the pipeline, if any.
     """
-    ended = [(spec, Outcome.read(path)) for spec in plan.series if (path := outcome_path(workspace, spec)).exists()]
+    not_needed = {spec.id for spec in left_out(plan.series, workspace)}
+    wanted = [spec for spec in plan.series if spec.id not in not_needed]
+    ended = [(spec, Outcome.read(path)) for spec in wanted if (path := outcome_path(workspace, spec)).exists()]
     failed = [(spec, outcome) for spec, outcome in ended if outcome.status == "failed"]
     for spec, outcome in ended:
         if outcome.status == "not-run":
             print(f"tidemark: {spec.label}: not-run: {outcome.reason}", file=sys.stderr)
-    counts = [f"{sum(outcome.status == 'complete' for _, outcome in ended)} of {len(plan.series)} series complete"]
+    counts = [f"{sum(outcome.status == 'complete' for _, outcome in ended)} of {len(wanted)} series complete"]
     counts += [f"{len(failed)} failed"] * bool(failed)
-    counts += [f"{len(plan.series) - len(ended)} not measured"] * (len(ended) < len(plan.series))
+    counts += [f"{len(wanted) - len(ended)} not measured"] * (len(ended) < len(wanted))
+    counts += [f"{len(not_needed)} not needed"] * bool(not_needed)
     # Flushed at once, as the reasons that follow go to the other stream.
     print(f"tidemark: {', '.join(counts)}; results are in {workspace.results}", flush=True)
     if status == 0:  # else the report is still the previous one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,7 +14,8 @@ from tidemark.paths import Workspace, write_atomically
 from tidemark.runs.serde import Fields, read, to_json, written
 from tidemark.runs.spec import SeriesSpec
 
-STATUSES = ("complete", "failed", "not-run")
+LEFT_OUT = "left-out"  # of a round: what had been measured before was enough
+STATUSES = ("complete", "failed", "not-run", LEFT_OUT)
 KILLED = "killed"
 INTERRUPTED = 130  # the exit code
 ATTEMPTS, OUTCOME = "attempts.json", "outcome.json"
@@ -83,10 +84,10 @@ class SeriesRecord:
         """Return the numbers of the runs whose files are complete, in ascending order."""
         return sorted(int(path.parent.name.removeprefix("run-")) for path in self.directory.glob("run-*/run.json"))
 
-    def missing(self, runs: int) -> list[int]:
-        """Return the numbers of those of `runs` runs that are not finished."""
+    def missing(self, numbers: Iterable[int]) -> list[int]:
+        """Return those of the `numbers` of runs that are not finished."""
         finished = self.finished()
-        return [number for number in range(runs) if number not in finished]
+        return [number for number in numbers if number not in finished]
 
     def set_aside(self, trips_sha256: str) -> None:
         """Move runs on other trips aside (the dataset was acquired again from another source): kept, not counted."""
@@ -140,7 +141,7 @@ class SeriesRecord:
 
     def end(self, status: str, reason: str | None = None, exit_code: int = 0) -> Outcome:
         """Write outcome.json, with the runs and attempts so far, and return it."""
-        runs = () if status == "not-run" else tuple(self.finished())
+        runs = () if status in ("not-run", LEFT_OUT) else tuple(self.finished())
         outcome = Outcome(status, reason, exit_code, runs, self.attempts(), self.disturbed())
         outcome.write(self.directory / OUTCOME)
         return outcome

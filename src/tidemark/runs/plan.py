@@ -59,6 +59,17 @@ class Round:
     of: int
 
 
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Goal that ends the rounds of a measurement before all planned ones are measured; 0: none.
+
+    `precision`: half-width of the 95 % interval of each ratio, in per cent. `minutes`: of the measurement.
+    """
+
+    precision: float = 0.0
+    minutes: float = 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFile:
     """Content of plan.json: the contract between the pipeline and the analysis."""

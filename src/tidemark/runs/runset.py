@@ -10,7 +10,7 @@ from tidemark.errors import AnalysisError
 from tidemark.runs.circumstances import Harness, Machine
 from tidemark.runs.dataset import Provenance
 from tidemark.runs.manifest import DEFAULT_DURABILITY, FIRST_STUDY, FIRST_WORKLOAD
-from tidemark.runs.outcome import Attempt, Disturbed, Outcome
+from tidemark.runs.outcome import LEFT_OUT, Attempt, Disturbed, Outcome
 from tidemark.runs.plan import PlanFile, PlannedSeries, Round
 from tidemark.runs.run import Run, read_run
 from tidemark.runs.serde import Fields, Pairs
@@ -236,22 +236,27 @@ class RunSet:
         return next((series for series in self.select(mode=mode) if series.system == system), None)
 
     @classmethod
-    def load(cls, results: Path) -> RunSet:
-        """Read results/plan.json and the runs of its series.
+    def load(cls, results: Path, plan_file: Path | None = None) -> RunSet:
+        """Read results/plan.json, or another plan of the same results, and the runs of its series.
 
         Raises AnalysisError, naming the file, if anything is absent, unreadable or inconsistent. A series that
         failed or was not run is kept, with its reason.
         """
-        path = results / "plan.json"
+        path = plan_file or results / "plan.json"
         plan = PlanFile.read(path)
         items: dict[str, list[PlannedSeries]] = {}
+        left_out: dict[str, None] = {}  # why rounds were not measured any more
         for item in plan.series:
-            items.setdefault(item.repeats, []).append(item)
+            outcome = _outcome(results, item)
+            if outcome.status == LEFT_OUT:
+                left_out[outcome.reason or ""] = None
+            else:
+                items.setdefault(item.repeats, []).append(item)
         if not items:
             raise AnalysisError(f"{path}: key 'series': found none; allowed: at least one")
         config = Fields(str(path), dict(plan.config), "config.")
         series = tuple(_series(results, *item) for item in items.items())
-        return cls(results, config, series, plan.notes, plan.round)
+        return cls(results, config, series, (*plan.notes, *left_out), plan.round)
 
     @property
     def studies(self) -> tuple[str, ...]:
@@ -304,7 +309,7 @@ def _titled(title: str, repeats: tuple[Repeat, ...]) -> str:
     return f"{title} ({', '.join(words)})" if words and not any(word in title for word in words) else title
 
 
-def _repeat(results: Path, item: PlannedSeries) -> Repeat:
+def _folder(results: Path, item: PlannedSeries) -> Path:
     # The plan's folders are relative to the workspace's root; an archive's results may be in a folder of another name.
     path = PurePosixPath(item.directory)
     if path.is_absolute() or ".." in path.parts:
@@ -312,8 +317,15 @@ def _repeat(results: Path, item: PlannedSeries) -> Repeat:
             f"{results / 'plan.json'}: key 'series.directory': found '{path}'; allowed: a folder below the results"
         )
     parts = path.parts
-    directory = results.joinpath(*parts[parts.index("runs") if "runs" in parts else 0 :])
-    outcome = Outcome.read(directory / "outcome.json")
+    return results.joinpath(*parts[parts.index("runs") if "runs" in parts else 0 :])
+
+
+def _outcome(results: Path, item: PlannedSeries) -> Outcome:
+    return Outcome.read(_folder(results, item) / "outcome.json")
+
+
+def _repeat(results: Path, item: PlannedSeries) -> Repeat:
+    directory, outcome = _folder(results, item), _outcome(results, item)
     return Repeat(
         id=item.id,
         number=item.repeat,

@@ -24,7 +24,10 @@ MAIN = "main"  # in place of a sweep's name: the configuration itself, of which 
 FORMAT = 3  # version of what is measured and recorded, in all studies
 # Fields that do not affect a series' results: its names, its order, what it keeps, and digests of the code. If the
 # code measures something differently, `measurement` changes.
-SILENT = ("study", "sweep", "title", "position", "keep_tables", "seed", "repeat", "disturbance", "harness", "client")
+SILENT = (
+    "study", "sweep", "title", "position", "keep_tables", "seed", "repeat", "in_round", "disturbance", "harness",
+    "client",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,7 @@ class SeriesSpec:
     window_seconds: float = 0.0
     runs: int = 0
     repeat: int = 1  # ordinal of this repeat of the series, from 1
+    in_round: bool = False  # its hot runs alone, on servers that all systems of the round use in turn
     stack: str
     lock_sha256: str = ""
     measurement: str = ""  # versions of what the workload times and of what the system does
@@ -82,6 +86,16 @@ class SeriesSpec:
     def label(self) -> str:
         """Name for people: system, mode, and the number of the repeat from 2 on."""
         return f"{self.name} {self.mode}" + (f" ({self.repeat})" if self.repeat > 1 else "")
+
+    @property
+    def numbers(self) -> range:
+        """Numbers of its runs: run 0 is cold, and a round has none."""
+        return range(int(self.in_round), self.runs)
+
+    @property
+    def job(self) -> str:
+        """Name of what is measured in one go: this series, or the round that it is part of."""
+        return f"{self.workload}-round-{self.repeat:02}-{self.stack}" if self.in_round else self.id.replace("/", "-")
 
     @property
     def directory(self) -> str:

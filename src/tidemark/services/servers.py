@@ -19,6 +19,10 @@ class Servers:
         self.by_class = services
         self._awaited: list[Service] = []  # launched, not yet known to answer
 
+    def of(self, wanted: Iterable[type[Service]]) -> Servers:
+        """Return those of `wanted` and of all their dependencies, which are among these."""
+        return Servers({kind: self.by_class[kind] for kind in in_order(wanted)})
+
     def launch(self) -> None:
         """Launch the servers without dependencies and do not wait; `start` must follow, and waits."""
         for service in self.by_class.values():

@@ -85,7 +85,7 @@ class Producer:
 
         self.counters = Counters(directory / "counters", create=True)
         self._trips = trips
-        self._follows = False
+        self._follows = self._is_filling = False
         self._process = ProducerProcess("tidemark.stream.producer", directory, trips, directory / "counters")
 
     @property
@@ -103,18 +103,28 @@ class Producer:
 
     def begin(self, topic: str, encoding: Encoding, events: int) -> None:
         """Begin a topic with its schema message and `events` events; call `wait_until_filled` next."""
+        with suppress(StreamError):  # what a failed window left behind
+            self._end_following()
+            self.wait_until_filled()
+        self.rewind()
+        self._send(command="begin", topic=topic, encoding=encoding, events=events)
+        self._is_filling = True
+
+    def rewind(self) -> None:
+        """Forget what a consumer has read: the next one begins at the topic's start."""
         self.counters.consumed = 0
         self.counters.stop = False
-        self._send(command="begin", topic=topic, encoding=encoding, events=events)
 
     def wait_until_filled(self) -> None:
-        """Return when the broker has acknowledged all events of `begin`."""
-        self._process.answer()
+        """Return when the broker has acknowledged all events that were asked for."""
+        if self._is_filling:
+            self._is_filling = False
+            self._process.answer()
 
     def extend(self, events: int) -> None:
-        """Add at least `events` events to the topic, and return when the broker has acknowledged them."""
+        """Add at least `events` events to the topic; call `wait_until_filled` next."""
         self._send(command="extend", events=events)
-        self._process.answer()
+        self._is_filling = True
 
     def follow(self, margin: int, seconds: float) -> None:
         """Keep at least `margin` events ahead of the consumer, for a window of `seconds` from now on.
@@ -124,14 +134,17 @@ class Producer:
         self._follows = True
         self._send(command="follow", margin=margin, seconds=seconds)
 
-    def finish(self) -> Produced:
-        """End the topic, and `follow` if it is active; return what was produced."""
+    def finish(self, *, keep: bool = False) -> Produced:
+        """End the topic unless it is to be kept, and `follow` if it is active; return what was produced."""
+        self._end_following()
+        self._send(command="tell" if keep else "finish")
+        return Produced(**self._process.answer())
+
+    def _end_following(self) -> None:
         self.counters.stop = True
         if self._follows:
             self._follows = False
             self._process.answer()
-        self._send(command="finish")
-        return Produced(**self._process.answer())
 
     def is_alive(self) -> bool:
         return self._process.is_alive()
@@ -161,7 +174,7 @@ class _Topic:
         self._counters = counters
         self._events = self._topped_up = 0
         self._batches = self._endless()
-        self._began = time.perf_counter()
+        self._seconds = 0.0
         self._cpu = time.process_time()
         self._connection, self._client = connection, connection.client
         counters.produced = 0
@@ -211,8 +224,10 @@ class _Topic:
 
     def fill(self, events: int) -> None:
         """Add at least `events` events, and wait until the broker has acknowledged all."""
+        began = time.perf_counter()
         self.produce(events)
         self._flush()
+        self._seconds += time.perf_counter() - began
 
     def follow(self, margin: int, seconds: float) -> None:
         """Stay ahead of the consumer until the stop flag is set."""
@@ -230,11 +245,11 @@ class _Topic:
                 self._note()
                 time.sleep(LOOK_SECONDS)
         self._topped_up += self._events - before
+        self._seconds += time.perf_counter() - end + seconds
 
     def summary(self) -> Produced:
-        seconds = time.perf_counter() - self._began
         return Produced(
-            events=self._events, seconds=seconds, cpu_s=time.process_time() - self._cpu, topped_up=self._topped_up
+            events=self._events, seconds=self._seconds, cpu_s=time.process_time() - self._cpu, topped_up=self._topped_up
         )
 
 
@@ -272,6 +287,9 @@ class _Server:
         self._current().follow(margin, seconds)
         return {}
 
+    def tell(self) -> dict[str, Any]:
+        return asdict(self._current().summary())
+
     def finish(self) -> dict[str, Any]:
         topic, self._topic = self._current(), None
         connection, self._connection = self._connection, None
@@ -289,7 +307,13 @@ class _Server:
 def _serve(trips: Path, counters: Counters) -> None:
     server = _Server(trips, counters)
     answers: dict[str, Callable[..., dict[str, Any]]]
-    answers = {"begin": server.begin, "extend": server.extend, "follow": server.follow, "finish": server.finish}
+    answers = {
+        "begin": server.begin,
+        "extend": server.extend,
+        "follow": server.follow,
+        "tell": server.tell,
+        "finish": server.finish,
+    }
     for line in sys.stdin:
         request = json.loads(line)
         command = request.pop("command")

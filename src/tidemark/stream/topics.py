@@ -17,15 +17,23 @@ DELETION_SECONDS = 10.0  # a broker removes a topic's files about a second after
 
 
 class Topics:
-    """Topics with unique names; one is in use at a time."""
+    """Topics with unique names, one in use at a time: a new one each time, or one that is read again from its start."""
 
-    def __init__(self, kafka: Kafka, producer: Producer, name: str) -> None:
-        self._kafka, self._producer, self._name = kafka, producer, name
+    def __init__(self, producer: Producer, name: str) -> None:
+        self._producer, self._name = producer, name
+        self._kafka: Kafka
         self._number = 0
         self._token = secrets.token_hex(6)  # the broker may serve other Tidemark processes too
+        self._kept: tuple[str, Encoding] | None = None
+
+    def on(self, kafka: Kafka) -> Topics:
+        """Return these topics, on the broker that is running now."""
+        self._kafka = kafka
+        return self
 
     def begin(self, encoding: Encoding, events: int) -> str:
         """Create the next topic and start filling it with `events` events; return its name immediately."""
+        self.drop_kept()
         topic = f"tidemark-{self._name}-{self._token}-{self._number}"
         self._number += 1
         self._producer.connect(self._kafka.bootstrap)
@@ -33,9 +41,30 @@ class Topics:
         self._producer.begin(topic, encoding, events)
         return topic
 
+    def begin_again(self, encoding: Encoding, events: int) -> str:
+        """Return the topic of an earlier call, or create one; fill it up to `events` events as `begin` does."""
+        if self._kept is None or self._kept[1] != encoding:
+            self._kept = self.begin(encoding, events), encoding
+        else:
+            self._producer.rewind()
+            if (more := events - self._producer.counters.produced) > 0:
+                self._producer.extend(more)
+        return self._kept[0]
+
     def wait_until_filled(self) -> None:
-        """Return when the topic of the last `begin` contains all requested events."""
+        """Return when the topic contains all requested events."""
         self._producer.wait_until_filled()
+
+    def close(self) -> None:
+        """Delete what an external broker would keep; one that was started here loses its data with its end."""
+        if self._kept is not None and self._kafka.is_external:
+            self.drop_kept()
+
+    def drop_kept(self) -> None:
+        """Delete the topic of `begin_again`, if there is one."""
+        if self._kept is not None:
+            (topic, _), self._kept = self._kept, None
+            self.drop(topic)
 
     def files(self, topic: str) -> tuple[Path, ...]:
         """Return the files that hold a topic's messages; empty if the broker is external.

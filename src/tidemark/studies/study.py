@@ -22,6 +22,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidemark.runs.plan import Goal
+
 if TYPE_CHECKING:
     from tidemark.analysis.measures import Measures
     from tidemark.analysis.metrics import MetricSet
@@ -56,6 +58,11 @@ class Study:
     def limits(self, config: Config) -> list[str]:
         """Return one sentence for each request that this machine cannot satisfy; none if the study has no `limits`."""
         found: list[str] = self._part("plan", "limits", lambda _config: [])(config)
+        return found
+
+    def goal(self, config: Config) -> Goal:
+        """Return when the rounds of its series end; all are measured if the study has no `goal`."""
+        found: Goal = self._part("plan", "goal", lambda _config: Goal())(config)
         return found
 
     @property

@@ -37,9 +37,9 @@ def test_sweep_has_the_same_number_of_commits_for_each_system() -> None:
 def test_windows_of_quick_end_at_100_commits() -> None:
     made = make_plan(load(SHIPPED, ["protocol=quick", "streams.systems={null: {}, delta-rs: {}}"])).series
     found = {(spec.name, StreamSettings.of(spec).commits, StreamSettings.of(spec).least_seconds) for spec in made}
-    assert found == {("null", 0, 0.0), ("delta-rs", 100, 5.0)}
+    assert found == {("null", 0, 0.0), ("delta-rs", 100, 2.0)}
     assert {(spec.name, spec.window_seconds, spec.repeat) for spec in made} == {
-        ("null", 3, 3), *(("delta-rs", 15, repeat) for repeat in (1, 2, 3))
+        ("null", 3, 21), *(("delta-rs", 25, repeat) for repeat in range(1, 22))
     }  # fmt: skip
     threads = make_plan(load(SHIPPED, ["protocol=quick", "streams.sweeps=[threads]"])).series
     assert {(StreamSettings.of(spec).commits, spec.window_seconds) for spec in threads} == {(0, 60)}
@@ -48,13 +48,14 @@ def test_windows_of_quick_end_at_100_commits() -> None:
 @pytest.mark.parametrize(
     ("sizes", "allowed"),
     [
-        ("window_seconds: 5, commits: 100, least_seconds: 6", "found 6; allowed: at most 5, its window_seconds"),
-        ("window_seconds: 5, least_seconds: 2", "found 2; allowed: at most 0, as it has no commits"),
+        ("runs: 2, commits: 100, least_seconds: 6", "least_seconds': found 6; allowed: at most 5, its window_seconds"),
+        ("runs: 2, least_seconds: 2", "least_seconds': found 2; allowed: at most 0, as it has no commits"),
+        ("runs: 1, rounds: 3", "rounds': found 3; allowed: 0, as its one run is cold and rounds are hot"),
     ],
 )
-def test_least_length_that_cannot_be_is_refused(sizes: str, allowed: str) -> None:
-    own = f"streams.protocols={{own: {{{sizes}, runs: 2}}}}"
-    with pytest.raises(ConfigError, match=f"streams.protocols.own.least_seconds': {allowed}"):
+def test_sizes_that_do_not_fit_are_refused(sizes: str, allowed: str) -> None:
+    own = f"streams.protocols={{own: {{window_seconds: 5, {sizes}}}}}"
+    with pytest.raises(ConfigError, match=f"streams.protocols.own.{allowed}"):
         make_plan(load(SHIPPED, [own, "protocol=own"]))
 
 
@@ -69,7 +70,7 @@ def test_topic_holds_only_what_the_commits_need(tmp_path: Path) -> None:
     assert rates.events(3600, 1, tmp_path, 10_000) == 10_000 + margin(1)
     assert rates.events(2, 1, tmp_path, 10_000) == 2 * 1000 * 1.3 + margin(1)
     settings = StreamSettings("single", 1, 1, "snappy", "record", "ahead", False, 64, True, 100, 5.0)
-    session = Session(settings, rates, cast(Any, None))
+    session = Session(settings, rates, cast(Any, None), cast(Any, None))
     assert session.most_events == 5 * 1000 * 1.3, "the least length, which is longer than 100 commits"
 
 

@@ -83,6 +83,8 @@ def retest(claim: Claim, book: ClaimSet, run_set: RunSet | None) -> Retest:
         repeats = sweep.get("repeats", repeats)
     count = len(measure.systems) * len(measure.modes) * values * max(len(stacks), 1) * repeats
     seconds = count * (runs * (window * (1 + SHARE_OF_PRODUCING) + SECONDS_A_RUN) + SECONDS_A_SERIES)
+    if minutes := _section(book)["protocols"]["default"].get(protocol, {}).get("budget_minutes"):
+        seconds = min(seconds, 60.0 * minutes)
     sizes = [
         _series_bytes(run_set.find(system, mode) if run_set else None, book.rates.get(mode, 0.0), window, runs)
         for system in measure.systems
@@ -103,7 +105,11 @@ def _section(book: ClaimSet) -> dict[str, Any]:
 def _defaults(book: ClaimSet) -> dict[str, tuple[float, int, int]]:
     protocols = _section(book)["protocols"]["default"]
     return {
-        name: (sizes.get("window_seconds", SECONDS_A_WINDOW), sizes.get("runs", 1), sizes.get("repeats", 1))
+        name: (
+            sizes.get("window_seconds", SECONDS_A_WINDOW),
+            sizes.get("runs", 1),
+            sizes.get("repeats", 1) + sizes.get("rounds", 0),
+        )
         for name, sizes in protocols.items()
     }
 

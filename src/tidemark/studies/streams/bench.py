@@ -125,11 +125,13 @@ def bench(workspace: Workspace, base: SeriesSpec, repetitions: int, seconds: flo
         session = stack.enter_context(first.start_processes(work))
         machine = inventory(workspace.root)
         test_bed = TestBed(first.spec, first.variant, servers, first, dataset, machine, {}, None, work, work, session)
-        topics = session.topics(test_bed)  # shared by all arrangements, as the producer is
+        kafka = servers.by_class[Kafka]
+        assert isinstance(kafka, Kafka)
+        topics = session.topics.on(kafka)  # shared by all arrangements, as the producer is
         test_beds = {
             name: replace(
                 test_bed, spec=each.spec, variant=each.variant, workload=each,
-                session=replace(session, settings=each.settings, rates=each.rates),
+                session=each.taken_over(session),
             )
             for name, each in workloads.items()
         }  # fmt: skip

@@ -34,6 +34,25 @@ class Protocol(Struct, frozen=True, kw_only=True):
             "series of one system differ."
         ),
     ] = 1
+    rounds: Annotated[
+        int,
+        about(
+            "Rounds before these series, at most: in each, every system writes its hot windows in random order, all on "
+            "the same servers, which are new in the next round.",
+            ge=0, le=1000,
+        ),
+    ] = 0  # fmt: skip
+    precision: Annotated[
+        Annotated[float, Meta(ge=0, le=1000)],
+        about(
+            "Half-width of an interval, in per cent, that ends the rounds once each ratio of systems has it; 0: all "
+            "rounds are measured."
+        ),
+    ] = 0
+    budget_minutes: Annotated[
+        Annotated[float, Meta(ge=0, le=1_000_000)],
+        about("Minutes after which no further round is begun; 0: without a limit."),
+    ] = 0
     null_seconds: (
         Annotated[
             Seconds,
@@ -132,7 +151,15 @@ class StreamsConfig(Struct, frozen=True, kw_only=True):
 
     protocols: Protocols[Protocol] = Shipped(
         smoke={"window_seconds": 2, "runs": 2},
-        quick={"window_seconds": 15, "commits": 100, "least_seconds": 5, "runs": 2, "repeats": 3},
+        quick={
+            "window_seconds": 25,
+            "commits": 100,
+            "least_seconds": 2,
+            "runs": 2,
+            "rounds": 20,
+            "precision": 10,
+            "budget_minutes": 30,
+        },
         reference={"window_seconds": 60, "runs": 3, "repeats": 2},
         thesis={"window_seconds": 300, "runs": 3},
     )

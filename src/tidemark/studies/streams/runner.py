@@ -108,12 +108,13 @@ class StreamRunner(WindowRunner[StreamWindow]):
             rates.note(window.events_per_s)
         left = until_seconds - window.elapsed_ns / 1e9
         self._producer.extend(rates.events(left, settings.batch_size, self._test_bed.work, self._session.most_events))
+        self._producer.wait_until_filled()
 
     def cancel(self) -> None:
         self._source.cancel()
 
     def finish(self, window: StreamWindow) -> None:
-        self._produced = self._producer.finish()
+        self._produced = self._producer.finish(keep=self._session.is_ahead)
         self._test_bed.servers.check()
         if window.rows == 0:
             raise StreamError(
@@ -165,7 +166,7 @@ class StreamRunner(WindowRunner[StreamWindow]):
         assert self._produced is not None, "`finish` comes first"
         assert self._test_bed.dataset is not None, "a stream is made of trips"
         sizes = EventSizes.read(self._test_bed.workload.trips.with_name("events.json"))
-        topics = self._session.topics(self._test_bed)
+        topics = self._session.topics
         producer = ProducerPart.of(
             self._settings.producer,
             self._produced,
@@ -184,7 +185,7 @@ class StreamRunner(WindowRunner[StreamWindow]):
 
     def excluded_files(self) -> Files:
         """Return the log of the topic, which is meant to be in memory in every run."""
-        return {"stream": self._session.topics(self._test_bed).files(self._topic)}
+        return {"stream": self._session.topics.files(self._topic)}
 
 
 def marks(window: StreamWindow) -> tuple[str, ...]:
@@ -212,20 +213,25 @@ def libraries() -> dict[str, str]:
 def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[StreamRunner]:
     """Create a runner in the folder `name` for a window of `seconds`, and remove it afterwards.
 
-    The topic and its files are deleted at the end; the table stays if tables are kept.
+    A topic that was filled before the window is read again by the next one; one that the producer fills meanwhile is
+    deleted at the end. The table stays if tables are kept.
     """
     session: Session = test_bed.session
-    settings, rates, producer, topics = session.settings, session.rates, session.producer, session.topics(test_bed)
+    settings, rates, producer = session.settings, session.rates, session.producer
+    kafka = test_bed.servers.by_class[Kafka]
+    assert isinstance(kafka, Kafka)
+    topics = session.topics.on(kafka)
     spec = test_bed.spec
     encoding = Encoding(settings.encoding)
     with ExitStack() as stack:
         directory = stack.enter_context(test_bed.folder(name))
         show("filling the topic")
-        ahead = settings.batch_size
         if session.is_ahead:
             ahead = rates.events(seconds, settings.batch_size, test_bed.work, session.most_events)
-        topic = topics.begin(encoding, ahead)
-        stack.callback(topics.drop, topic)
+            topic = topics.begin_again(encoding, ahead)
+        else:
+            topic = topics.begin(encoding, settings.batch_size)
+            stack.callback(topics.drop, topic)
         if spec.cpus is not None:
             bind(spec.cpus)
         context = test_bed.context(
@@ -235,9 +241,7 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
         stack.callback(system.close)
         system.create(producer.schema)  # while the topic is being filled
         topics.wait_until_filled()
-        rates.note_topic(ahead, topics.log_bytes(topic))
-        kafka = test_bed.servers.by_class[Kafka]
-        assert isinstance(kafka, Kafka)
+        rates.note_topic(producer.counters.produced, topics.log_bytes(topic))
         consumer = stack.enter_context(EventConsumer(kafka.bootstrap, topic, encoding))
         codec = consumer.open()
         if codec.schema != producer.schema:

@@ -13,11 +13,9 @@ import psutil
 from tidemark.errors import DiskFull
 from tidemark.paths import write_atomically
 from tidemark.runs.spec import BATCH, SINGLE
-from tidemark.services.kafka import Kafka
 from tidemark.studies.streams.settings import AHEAD, StreamSettings
 
 if TYPE_CHECKING:  # planning needs the rates, and must not load the clients of the stream
-    from tidemark.measure.workload import TestBed
     from tidemark.stream.producer import Producer
     from tidemark.stream.topics import Topics
 
@@ -79,12 +77,12 @@ def margin(batch_size: int) -> int:
 
 @dataclass(slots=True)
 class Session:
-    """A running producer, and the topics that it fills, one in use at a time."""
+    """A running producer and its topics, which other series of a round use as well, with their settings and rates."""
 
     settings: StreamSettings
     rates: Rates
     producer: Producer
-    _topics: Topics | None = None
+    topics: Topics
 
     @property
     def is_ahead(self) -> bool:
@@ -96,12 +94,3 @@ class Session:
         """Events that a window is likely to read at most, if it ends by its commits; None if it ends by its length."""
         most, rate = self.settings.most_events, self.rates.events_per_s
         return most and max(most, int((rate or 0) * self.settings.least_seconds * HEADROOM))
-
-    def topics(self, test_bed: TestBed) -> Topics:
-        from tidemark.stream.topics import Topics
-
-        if self._topics is None:
-            kafka = test_bed.servers.by_class[Kafka]
-            assert isinstance(kafka, Kafka)
-            self._topics = Topics(kafka, self.producer, test_bed.spec.fingerprint)
-        return self._topics

@@ -83,6 +83,13 @@ class StreamsSection:
             place = origin.place((SECTION, "protocols", protocol, "least_seconds"))
             why = "its window_seconds" if sizes.commits else "as it has no commits"
             raise ConfigError(f"{place}: found {sizes.least_seconds:g}; allowed: at most {most:g}, {why}")
+        if sizes.rounds and sizes.runs == 1:
+            place = origin.place((SECTION, "protocols", protocol, "rounds"))
+            raise ConfigError(f"{place}: found {sizes.rounds}; allowed: 0, as its one run is cold and rounds are hot")
+        for key in ("precision", "budget_minutes"):
+            if (found := getattr(sizes, key)) and not sizes.rounds:
+                place = origin.place((SECTION, "protocols", protocol, key))
+                raise ConfigError(f"{place}: found {found:g}; allowed: 0, as it ends rounds and there are none")
         sweeps = {name: Sweep(**given["sweep"][name]) for name in given["sweeps"] if name != MAIN}
         for name, sweep in sweeps.items():
             for system in or_else(sweep.systems, ()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from msgspec import UNSET
 from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.measure.workload import Workload
+from tidemark.runs.plan import Goal
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.kafka import Kafka
 from tidemark.settings import or_else
@@ -31,7 +32,7 @@ STUDY = Study(
     question="How fast can a data stream be written into a lakehouse table, event by event and in batches?",
 )
 COMMIT_SECONDS = 0.05  # of a commit, if nothing else is known
-FILL_SECONDS = 5.0  # to create and fill a topic before a window: 5 s for windows of 8 s and of 60 s
+FILL_SECONDS = 1.0  # of the topic, for a window: it is filled once for all windows of a session
 LONGEST_SECONDS = 3600.0  # longest window that ends by its number of commits, unless the sweep sets another
 PROCESSORS = ("threads", "cpus")  # axes that are limited by the machine's processors
 
@@ -63,9 +64,13 @@ class Streams(Workload):
     def start_processes(self, work: Path) -> Iterator[Session]:
         """Start the producer, which lives for a session; topics are created when the servers run."""
         from tidemark.stream.producer import Producer
+        from tidemark.stream.topics import Topics
 
-        with Producer(self.trips, work) as producer:
-            yield Session(self.settings, self.rates, producer)
+        with Producer(self.trips, work) as producer, closing(Topics(producer, self.spec.fingerprint)) as topics:
+            yield Session(self.settings, self.rates, producer, topics)
+
+    def taken_over(self, session: Session) -> Session:
+        return replace(session, settings=self.settings, rates=self.rates)
 
     def needs_probe(self) -> bool:
         return self.settings.producer == AHEAD and self.rates.events_per_s is None
@@ -102,12 +107,22 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
             window_seconds=streams.protocol.window_seconds if _stores(chosen) else streams.harness_window_seconds,
             runs=streams.protocol.runs,
         )
+        repeats, rounds = streams.protocol.repeats, streams.protocol.rounds
         if streams.main:
-            made += _repeated(spec, streams.protocol.repeats, chosen)
+            made += _repeated(spec, repeats, rounds, chosen)
         for name, sweep in streams.sweeps.items():
+            sizes = (repeats, rounds) if sweep.repeats is UNSET else (sweep.repeats, 0)
             for varied in _vary(spec, settings, name, streams, config):
-                made += _repeated(varied, or_else(sweep.repeats, streams.protocol.repeats), chosen)
+                made += _repeated(varied, *sizes, chosen)
     return made
+
+
+def goal(config: Config) -> Goal:
+    """Return when the rounds of its series end."""
+    sizes = section(config).protocol
+    precision = sizes.precision if config.precision is None else config.precision
+    minutes = sizes.budget_minutes if config.budget_minutes is None else config.budget_minutes
+    return Goal(precision, minutes) if sizes.rounds else Goal()
 
 
 def limits(config: Config) -> list[str]:
@@ -126,10 +141,12 @@ def _stores(chosen: Variant) -> bool:
     return Capability.READ_BACK in chosen.system.capabilities
 
 
-def _repeated(spec: SeriesSpec, repeats: int, chosen: Variant) -> list[SeriesSpec]:
-    """Return one spec per repeat. A system that stores nothing is only a bound, so it runs once, in the last round."""
-    first = 1 if _stores(chosen) else repeats
-    return [replace(spec, repeat=number) for number in range(first, repeats + 1)]
+def _repeated(spec: SeriesSpec, repeats: int, rounds: int, chosen: Variant) -> list[SeriesSpec]:
+    """Return one spec per repeat, rounds first. A system that stores nothing is only a bound, and runs once, last."""
+    rounds = rounds if spec.runs > 1 else 0  # a round has no cold run
+    last = rounds + repeats
+    first = 1 if _stores(chosen) else last
+    return [replace(spec, repeat=number, in_round=number <= rounds) for number in range(first, last + 1)]
 
 
 def _check_compression(chosen: Variant, streams: StreamsSection, config: Config) -> None:

@@ -1,0 +1,123 @@
+"""End of the rounds of a measurement: as soon as all ratios are as narrow as asked, or their time is spent.
+
+The rule looks at the widths of intervals alone, never at what they say, and so leaves their coverage as it is
+(tests/analysis/test_stopping.py). It first looks after `FIRST_LOOK` rounds, which are enough for a width. A round that
+was begun is finished; one that is not measured any more has the outcome `LEFT_OUT`, with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from tidemark.machine.child import in_a_child
+from tidemark.paths import Workspace, write_atomically
+from tidemark.pipeline.plan import due, likely_seconds
+from tidemark.runs.outcome import LEFT_OUT, Outcome, SeriesRecord, outcome_path
+from tidemark.runs.plan import Goal, PlanFile, Round
+from tidemark.runs.spec import SeriesSpec
+
+FIRST_LOOK = 4
+PAUSE_MINUTES = 5.0  # between two series; a longer time was no part of the measurement
+GOAL = "goal.json"  # in the workspace's private folder: the goal for which rounds were left out
+
+
+def over(specs: Sequence[SeriesSpec], goal: Goal, workspace: Workspace) -> str | None:
+    """Return why the round of the series `specs` is not measured any more; None if it is to be measured."""
+    if goal == Goal() or any(SeriesRecord(workspace.root / spec.directory).finished() for spec in specs):
+        return None
+    planned = PlanFile.read(workspace.plan).series
+    series = [SeriesSpec.read(workspace.root / each.directory / "spec.json") for each in planned]
+    done = specs[0].repeat - 1
+    for spec in series:
+        if spec.repeat == done and left_out([spec], workspace):
+            return Outcome.read(outcome_path(workspace, spec)).reason
+    left = [spec for spec in due(series, workspace) if not spec.in_round or spec.repeat == specs[0].repeat]
+    minutes = spent_minutes(workspace.root / spec.directory for spec in series)
+    widths = _widths(done, workspace) if goal.precision and done >= FIRST_LOOK else {}
+    return why_to_end(goal, done, widths, minutes, likely_seconds(left) / 60)
+
+
+def leave_out(specs: Iterable[SeriesSpec], goal: Goal, workspace: Workspace, why: str) -> list[Outcome]:
+    """Write the outcome of the series of a round that is not measured any more."""
+    write_atomically(workspace.private / GOAL, json.dumps(asdict(goal)) + "\n")
+    return [SeriesRecord(workspace.root / spec.directory).end(LEFT_OUT, why) for spec in specs]
+
+
+def make_due_again(series: Iterable[SeriesSpec], goal: Goal, workspace: Workspace) -> None:
+    """Make rounds that were left out for another goal due again."""
+    try:
+        if Goal(**json.loads((workspace.private / GOAL).read_text())) == goal:
+            return
+    except (OSError, ValueError, TypeError):
+        return
+    for spec in left_out(series, workspace):
+        outcome_path(workspace, spec).unlink()
+
+
+def left_out(series: Iterable[SeriesSpec], workspace: Workspace) -> list[SeriesSpec]:
+    """Return those of `series` whose round is not measured any more."""
+    paths = ((spec, outcome_path(workspace, spec)) for spec in series if spec.in_round)
+    return [spec for spec, path in paths if path.exists() and Outcome.read(path).status == LEFT_OUT]
+
+
+def why_to_end(goal: Goal, number: int, widths: Mapping[str, float], minutes: float, more: float) -> str | None:
+    """Return why the rounds end after round `number`, or None if they go on.
+
+    `widths`: half-width of the interval of each ratio, in per cent, by its name; empty before the first look.
+    `minutes`: spent so far. `more`: what another round and all that is measured after the rounds would take.
+    """
+    wide = {name: width for name, width in widths.items() if not width <= goal.precision}
+    if goal.precision and widths and not wide:
+        return f"the rounds ended after {number}: the 95 % interval of each ratio is within ±{goal.precision:g} %"
+    if not goal.minutes or minutes + more <= goal.minutes:
+        return None
+    said = f"the rounds ended after {number}: with another one, measuring would take over {goal.minutes:g} minutes"
+    if not widths:
+        return said
+    widest = sorted(wide, key=lambda name: -wide[name])
+    others = [f"{len(widest) - 3} more"] if len(widest) > 3 else []
+    named = ", ".join([f"{name} (±{wide[name]:.0f} %)" for name in widest[:3]] + others)
+    return f"{said}; not yet within ±{goal.precision:g} %: {named}"
+
+
+def spent_minutes(folders: Iterable[Path]) -> float:
+    """Return the minutes from the first attempt at any of these series to now, without long pauses."""
+    spans = []
+    for folder in folders:
+        for attempt in SeriesRecord(folder).attempts():
+            begun = datetime.fromisoformat(attempt.started_at)
+            spans.append((begun, datetime.fromisoformat(attempt.ended_at) if attempt.ended_at else begun))
+    spans.sort()
+    if not spans:
+        return 0.0
+    total, last = 0.0, spans[0][0]
+    for begun, ended in [*spans, (now := datetime.now(last.tzinfo), now)]:
+        gap = (begun - last).total_seconds() / 60
+        total += gap if 0 < gap <= PAUSE_MINUTES else 0.0
+        total += max(0.0, (ended - max(begun, last)).total_seconds() / 60)
+        last = max(last, ended)
+    return total
+
+
+def _widths(number: int, workspace: Workspace) -> dict[str, float]:
+    """Return the half-widths of the ratios after round `number`, in per cent, by their names."""
+    target = workspace.private / "widths.json"
+    # In a process that ends: this one lives while series are made cold, and would keep Arrow in memory.
+    in_a_child(partial(_write_widths, number, workspace, target))
+    found: dict[str, float] = json.loads(target.read_text())
+    return found
+
+
+def _write_widths(number: int, workspace: Workspace, target: Path) -> None:
+    from tidemark.pipeline.build import ratio_widths
+
+    whole, made = PlanFile.read(workspace.plan), workspace.private / "plan-widths.json"
+    series = tuple(each for each in whole.series if each.repeat <= number)
+    of = Round(number, max(each.repeat for each in whole.series))
+    write_atomically(made, replace(whole, series=series, round=of).to_json())
+    write_atomically(target, json.dumps(ratio_widths(workspace.results, made)) + "\n")

@@ -1,0 +1,182 @@
+"""The end of rounds: what decides it, that it leaves the coverage of intervals as it is, and what remains of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.analysis.test_rounds import ALIKE, TRUTH, UNLIKE, Design, half, in_rounds, values
+from tests.runs.models import DUCKLAKE, ICEBERG_DUCKDB, PYICEBERG, Model
+from tests.runs.runset import write_run_set
+
+from tidemark.analysis.measures import Measures
+from tidemark.config import load
+from tidemark.errors import ConfigError
+from tidemark.paths import Workspace
+from tidemark.pipeline import rounds, runner
+from tidemark.pipeline.build import ratio_widths
+from tidemark.pipeline.plan import make_plan
+from tidemark.pipeline.rounds import FIRST_LOOK, leave_out, left_out, over, spent_minutes, why_to_end
+from tidemark.runs.outcome import LEFT_OUT, Outcome, outcome_path
+from tidemark.runs.plan import Goal
+from tidemark.runs.runset import RunSet
+from tidemark.studies.streams.metrics import QUANTITIES, WRITE_MEDIAN
+
+SHIPPED = Path(__file__).parents[2] / "config.yaml"
+MOST = 30
+
+
+def widths_after(given: dict[str, dict[int, float]], number: int) -> dict[str, float]:
+    so_far = {name: {r: value for r, value in each.items() if r < number} for name, each in given.items()}
+    first, *others = in_rounds(so_far, 1)[0]
+    return {str(place): 100 * math.sinh(half(*each.less(first).of_mean())) for place, each in enumerate(others)}
+
+
+def stopped(given: dict[str, dict[int, float]], precision: float) -> int:
+    """Return the round after which the rule ends, at most MOST."""
+    goal = Goal(precision)
+    looks = range(FIRST_LOOK, MOST)
+    return next((n for n in looks if why_to_end(goal, n, widths_after(given, n), 0.0, 0.0)), MOST)
+
+
+@pytest.mark.parametrize("precision", [5.0, 7.5, 10.0])
+@pytest.mark.parametrize("spread", [ALIKE, UNLIKE], ids=["alike", "unlike"])
+def test_intervals_hold_the_truth_when_their_width_ended_the_rounds(precision: float, spread: np.ndarray) -> None:
+    rng = np.random.default_rng(5)
+    held = []
+    for _ in range(120):
+        given = values(Design(MOST, deviation=0.06), spread, rng)
+        last = stopped(given, precision)
+        so_far = {name: {r: value for r, value in each.items() if r < last} for name, each in given.items()}
+        found, _ = in_rounds(so_far, 1)
+        for place, one in enumerate(found[1:], 1):
+            difference = one.less(found[0])
+            held.append(abs(difference.mean - (TRUTH[place] - TRUTH[0])) <= half(*difference.of_mean()))
+    assert 0.92 <= np.mean(held) <= 0.985
+
+
+def test_rule_does_not_see_how_fast_systems_are() -> None:
+    rng = np.random.default_rng(8)
+    ends = set()
+    for _ in range(20):
+        given = values(Design(MOST, deviation=0.06), UNLIKE, rng)
+        moved = {name: {r: value + 10 * float(name) for r, value in each.items()} for name, each in given.items()}
+        ends.add(stopped(given, 7.5))
+        assert stopped(moved, 7.5) == stopped(given, 7.5)
+    assert len(ends) > 3, "it ends sooner where values vary less"
+
+
+def test_reason_names_what_ended_the_rounds() -> None:
+    goal, wide = Goal(10, 30), {"a over b": 8.0, "c over b": 14.2, "d over b": math.inf}
+    assert why_to_end(goal, 6, {"a over b": 9.9}, 5, 5) == (
+        "the rounds ended after 6: the 95 % interval of each ratio is within ±10 %"
+    )
+    assert why_to_end(goal, 6, wide, 25, 5) is None
+    over_time = "the rounds ended after 6: with another one, measuring would take over 30 minutes"
+    assert why_to_end(goal, 6, wide, 25.1, 5) == (
+        f"{over_time}; not yet within ±10 %: d over b (±inf %), c over b (±14 %)"
+    )
+    assert why_to_end(goal, 6, {}, 40, 5) == over_time
+    assert why_to_end(Goal(minutes=30), 1, {}, 10, 5) is None, "without a precision the time alone ends them"
+    assert why_to_end(Goal(precision=10), 9, {}, 1e9, 5) is None, "nothing to compare, and no limit"
+
+
+def test_pauses_are_no_part_of_the_time(tmp_path: Path) -> None:
+    began = datetime.now(UTC) - timedelta(minutes=200)
+    for name, start, minutes in (("a", 0, 2), ("b", 2, 3), ("c", 190, 10)):
+        at = began + timedelta(minutes=start)
+        ended = at + timedelta(minutes=minutes)
+        attempt = {"number": 1, "started_at": at.isoformat(timespec="seconds"), "status": "complete", "reason": None}
+        attempt |= {"ended_at": ended.isoformat(timespec="seconds"), "exit_code": 0}
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "attempts.json").write_text(json.dumps([attempt]))
+    assert spent_minutes([tmp_path / name for name in "abcd"]) == pytest.approx(15, abs=0.2)
+    assert spent_minutes([tmp_path / "d"]) == 0
+
+
+def test_goal_of_the_command_line_replaces_the_protocols() -> None:
+    assert make_plan(load(SHIPPED)).goal == Goal(10, 30)
+    assert make_plan(load(SHIPPED, ["precision=5", "budget_minutes=0"])).goal == Goal(5, 0)
+    assert make_plan(load(SHIPPED, ["protocol=thesis", "precision=5"])).goal == Goal(), "it has no rounds"
+    own = "streams.protocols={own: {window_seconds: 5, runs: 2, precision: 5}}"
+    with pytest.raises(ConfigError, match="precision': found 5; allowed: 0, as it ends rounds and there are none"):
+        make_plan(load(SHIPPED, [own, "protocol=own"]))
+
+
+def test_rounds_that_were_left_out_are_due_again_for_another_goal(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    plan = make_plan(load(SHIPPED, ["streams.systems={delta-rs: {}}", "streams.modes=[single]"]), tmp_path)
+    plan.write(workspace)
+    complete = Outcome("complete", None, 0, (1,))
+    for job in plan.jobs()[:3]:
+        complete.write(outcome_path(workspace, job[0]))
+    assert over(plan.jobs()[3], plan.goal, workspace) is None, "too early for a look, and no time was spent"
+    leave_out(plan.jobs()[3], plan.goal, workspace, "enough")
+    assert over(plan.jobs()[4], plan.goal, workspace) == "enough", "the next one follows it"
+    leave_out(plan.jobs()[4], plan.goal, workspace, "enough")
+    runner.make_due_again(plan, workspace)
+    assert len(left_out(plan.series, workspace)) == 2
+    rounds.make_due_again(plan.series, Goal(5, 30), workspace)
+    assert left_out(plan.series, workspace) == []
+    assert sum(outcome_path(workspace, spec).exists() for spec in plan.series) == 3
+    begun = workspace.root / plan.jobs()[3][0].directory / "run-1"
+    begun.mkdir()
+    (begun / "run.json").write_text("{}")
+    assert over(plan.jobs()[3], Goal(minutes=1e-9), workspace) is None, "a round that was begun is finished"
+
+
+def measured_in_rounds(tmp_path: Path, *models: Model, after: int = 0) -> Path:
+    """Write results of rounds that have no cold run, a last repeat that has one, and `after` that were left out."""
+    results = write_run_set(tmp_path, [replace(model, factors=(1.1, 1.0)) for model in models], window_s=2.0)
+    planned = json.loads((results / "plan.json").read_text())["series"]
+    last = max(each["repeat"] for each in planned)
+    for each in planned:
+        folder = tmp_path / each["directory"]
+        outcome = json.loads((folder / "outcome.json").read_text())
+        if each["repeat"] < last:
+            shutil.rmtree(folder / "run-0")
+            outcome["runs"] = [1]
+        if last - after <= each["repeat"] < last:
+            shutil.rmtree(folder / "run-1")
+            outcome |= {"status": LEFT_OUT, "reason": "the rounds ended", "runs": []}
+        (folder / "outcome.json").write_text(json.dumps(outcome))
+    return results
+
+
+REPEATS = (1.0, 1.02, 0.97, 1.03, 0.99, 1.01)
+THREE = tuple(
+    replace(model, repeats=tuple(np.roll(REPEATS, place)))
+    for place, model in enumerate((DUCKLAKE, PYICEBERG, ICEBERG_DUCKDB))
+)
+
+
+def test_rounds_that_were_left_out_are_no_part_of_results_but_for_the_reason(tmp_path: Path) -> None:
+    run_set = RunSet.load(measured_in_rounds(tmp_path, *THREE, after=2))
+    assert {len(series.repeats) for series in run_set.series} == {4} and run_set.notes == ("the rounds ended",)
+    assert all(series.status == "complete" for series in run_set.series)
+
+
+def test_a_single_cold_run_is_taken_to_vary_as_hot_rounds_do(tmp_path: Path) -> None:
+    run_set = RunSet.load(measured_in_rounds(tmp_path, *THREE))
+    measures = Measures(run_set, QUANTITIES)
+    ducklake = run_set.find("ducklake", "single")
+    assert ducklake is not None and len(ducklake.cold_runs) == 1 and len(ducklake.hot_runs) == 6
+    hot = measures.hot(WRITE_MEDIAN, ducklake)
+    assert hot.rounds is not None and hot.rounds.prior is not None
+    for found in (measures.cold(WRITE_MEDIAN, ducklake), measures.cold_effect(WRITE_MEDIAN, ducklake)):
+        assert found.variance >= 0.6 * hot.rounds.prior
+        ends = found.estimate("")
+        assert ends.low is not None and ends.high is not None and ends.high / ends.low > 1.05
+
+
+def test_widths_are_those_of_ratios_to_the_first_system(tmp_path: Path) -> None:
+    results = measured_in_rounds(tmp_path, *THREE)
+    found = ratio_widths(results, results / "plan.json")
+    assert list(found) == ["Iceberg (PyIceberg) over DuckLake, single", "Iceberg (DuckDB) over DuckLake, single"]
+    assert all(1 < width < 10 for width in found.values())
