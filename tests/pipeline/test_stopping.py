@@ -118,7 +118,7 @@ def test_rounds_that_were_left_out_are_due_again_for_another_goal(tmp_path: Path
         complete.write(outcome_path(workspace, job[0]))
     assert over(plan.jobs()[3], plan.goal, workspace) is None, "too early for a look, and no time was spent"
     leave_out(plan.jobs()[3], plan.goal, workspace, "enough")
-    assert over(plan.jobs()[4], plan.goal, workspace) == "enough", "the next one follows it"
+    assert over(plan.jobs()[4], plan.goal, workspace) == ("enough", False), "the next one follows it"
     leave_out(plan.jobs()[4], plan.goal, workspace, "enough")
     runner.make_due_again(plan, workspace)
     assert len(left_out(plan.series, workspace)) == 2

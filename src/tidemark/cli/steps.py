@@ -245,9 +245,10 @@ def _measure(workspace: Workspace, paths: list[Path], positions: list[int], goal
         status_line.show(f"{spec.label}: {what}", f"{place} for all", label=what.partition(":")[0])
 
     workload = registry()[specs[0].study].workload
-    if specs[0].in_round and (why := over(specs, goal, workspace)) is not None:
+    if specs[0].in_round and (ended := over(specs, goal, workspace)) is not None:
+        why, is_first = ended
         leave_out(specs, goal, workspace, why)
-        print(f"round {specs[0].repeat}: left out, as {why}", file=sys.stderr)
+        print(f"round {specs[0].repeat}: left out{f', as {why}' if is_first else ''}", file=sys.stderr)
         return
     if specs[0].in_round:
         outcomes = measure_round(specs, workload, workspace, lambda spec: partial(show, spec))

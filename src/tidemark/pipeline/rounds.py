@@ -26,20 +26,26 @@ PAUSE_MINUTES = 5.0  # between two series; a longer time was no part of the meas
 GOAL = "goal.json"  # in the workspace's private folder: the goal for which rounds were left out
 
 
-def over(specs: Sequence[SeriesSpec], goal: Goal, workspace: Workspace) -> str | None:
-    """Return why the round of the series `specs` is not measured any more; None if it is to be measured."""
-    if goal == Goal() or any(SeriesRecord(workspace.root / spec.directory).finished() for spec in specs):
+def over(specs: Sequence[SeriesSpec], goal: Goal, workspace: Workspace) -> tuple[str, bool] | None:
+    """Return why the round of the series `specs` is not measured any more; None if it is to be measured.
+
+    The second value is True if the round before it was measured.
+    """
+    if goal == Goal():
         return None
     planned = PlanFile.read(workspace.plan).series
     series = [SeriesSpec.read(workspace.root / each.directory / "spec.json") for each in planned]
-    done = specs[0].repeat - 1
-    for spec in series:
-        if spec.repeat == done and left_out([spec], workspace):
-            return Outcome.read(outcome_path(workspace, spec)).reason
-    left = [spec for spec in due(series, workspace) if not spec.in_round or spec.repeat == specs[0].repeat]
+    number, done = specs[0].repeat, specs[0].repeat - 1
+    of_round = [spec for spec in series if spec.in_round and spec.repeat == number]  # those of other stacks included
+    if any(SeriesRecord(workspace.root / spec.directory).finished() for spec in of_round):
+        return None
+    for spec in left_out((spec for spec in series if spec.repeat == done), workspace):
+        return Outcome.read(outcome_path(workspace, spec)).reason or "", False
+    left = [spec for spec in due(series, workspace) if not spec.in_round or spec.repeat == number]
     minutes = spent_minutes(workspace.root / spec.directory for spec in series)
     widths = _widths(done, workspace) if goal.precision and done >= FIRST_LOOK else {}
-    return why_to_end(goal, done, widths, minutes, likely_seconds(left) / 60)
+    why = why_to_end(goal, done, widths, minutes, likely_seconds(left) / 60)
+    return None if why is None else (why, True)
 
 
 def leave_out(specs: Iterable[SeriesSpec], goal: Goal, workspace: Workspace, why: str) -> list[Outcome]:
