@@ -115,6 +115,25 @@ def test_sweep_with_runs_that_are_cold_alone_is_in_no_round() -> None:
     assert [spec.in_round for spec in made if spec.sweep == "chunked"] == [True] * 20 + [False]
 
 
+def test_folders_of_which_a_killed_pipeline_removed_a_part_are_made_again(tmp_path: Path) -> None:
+    def make(name: str) -> Path:
+        folder = tmp_path / name
+        (folder / "streams").mkdir(parents=True, exist_ok=True)
+        (folder / "streams" / "one.svg").write_text("")
+        index = {name: [{"name": "one", "files": ["streams/one.svg"]}, {"name": "none", "files": []}]}
+        (folder / "index.json").write_text(json.dumps(index))
+        return folder
+
+    tables, figures = make("tables"), make("figures")
+    pipeline.remove_partial(tmp_path)
+    assert tables.exists() and figures.exists()
+    (figures / "streams" / "one.svg").unlink()
+    (tables / "index.json").unlink()
+    pipeline.remove_partial(tmp_path)
+    assert not tables.exists() and not figures.exists()
+    pipeline.remove_partial(tmp_path / "nothing yet")
+
+
 def test_snakefile_receives_the_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     typed = ["streams.systems={delta-rs: {}}", "streams.modes=[single]", "protocol=quick"]
     monkeypatch.setenv(pipeline.OVERRIDES, json.dumps(typed))

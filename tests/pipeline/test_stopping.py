@@ -23,6 +23,7 @@ from tidemark.pipeline import rounds, runner
 from tidemark.pipeline.build import ratio_widths
 from tidemark.pipeline.plan import make_plan
 from tidemark.pipeline.rounds import FIRST_LOOK, leave_out, left_out, over, spent_minutes, why_to_end
+from tidemark.results.report.answer import read_first
 from tidemark.runs.outcome import LEFT_OUT, Outcome, outcome_path
 from tidemark.runs.plan import Goal
 from tidemark.runs.runset import RunSet
@@ -158,7 +159,10 @@ THREE = tuple(
 
 def test_rounds_that_were_left_out_are_no_part_of_results_but_for_the_reason(tmp_path: Path) -> None:
     run_set = RunSet.load(measured_in_rounds(tmp_path, *THREE, after=2))
-    assert {len(series.repeats) for series in run_set.series} == {4} and run_set.notes == ("the rounds ended",)
+    assert {len(series.repeats) for series in run_set.series} == {4} and run_set.ended == ("The rounds ended.",)
+    shown = {"label": "Rounds", "text": "The rounds ended.", "warning": False}
+    assert shown in read_first(run_set, [Measures(run_set, QUANTITIES)])
+    assert run_set.notes == ()
     assert all(series.status == "complete" for series in run_set.series)
 
 

@@ -259,7 +259,8 @@ def _measure(workspace: Workspace, paths: list[Path], positions: list[int], goal
     for place, (spec, outcome) in enumerate(zip(specs, outcomes, strict=True), done + 1):
         reason = f": {outcome.reason}" if outcome.reason else ""
         within = took if len(specs) == 1 else f"round {spec.repeat}, which took {took}"
-        print(f"{spec.label}: {outcome.status} in {within} ({place} of {whole} series){reason}", file=sys.stderr)
+        of = f"{place} of {at_most}{whole} series"
+        print(f"{spec.label}: {outcome.status} in {within} ({of}){reason}", file=sys.stderr)
 
 
 def _due(workspace: Workspace, specs: list[SeriesSpec], goal: Goal) -> tuple[float, int, int]:

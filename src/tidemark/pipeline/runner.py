@@ -95,7 +95,24 @@ def enter(values: Mapping[str, Any], root: Path, config_file: str) -> Plan:
             make_due_again(plan, workspace)
     if plan.config.archive is None:
         plan.write(workspace, asked_for(plan))
+    remove_partial(root / results_folder(plan.config))
     return plan
+
+
+def remove_partial(results: Path) -> None:
+    """Remove tables and figures of which some are missing, so that they are made again.
+
+    Snakemake removes such a folder before it notes that it is being made: if it is killed between, what is left counts
+    as complete.
+    """
+    for folder in (results / "tables", results / "figures"):
+        try:
+            index = json.loads((folder / "index.json").read_text())[folder.name]
+            is_whole = all((folder / name).is_file() for each in index for name in each["files"])
+        except (OSError, ValueError, KeyError, TypeError):
+            is_whole = False
+        if not is_whole:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def results_folder(config: Config) -> str:

@@ -158,6 +158,7 @@ class RunSet:
     series: tuple[Series, ...]
     notes: tuple[str, ...] = ()  # requested settings that the machine could not provide
     round: Round | None = None  # None if nothing remains to be measured
+    ended: tuple[str, ...] = ()  # sentences on why rounds ended before all that were planned
 
     @property
     def repeats(self) -> tuple[Repeat, ...]:
@@ -256,7 +257,8 @@ class RunSet:
             raise AnalysisError(f"{path}: key 'series': found none; allowed: at least one")
         config = Fields(str(path), dict(plan.config), "config.")
         series = tuple(_series(results, *item) for item in items.items())
-        return cls(results, config, series, (*plan.notes, *left_out), plan.round)
+        ended = tuple(f"{reason[:1].upper()}{reason[1:]}." for reason in left_out if reason)
+        return cls(results, config, series, plan.notes, plan.round, ended)
 
     @property
     def studies(self) -> tuple[str, ...]:

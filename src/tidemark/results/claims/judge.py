@@ -239,7 +239,7 @@ def judge_all(run_set: RunSet, judged_by: Sequence[tuple[ClaimSet, Measures]]) -
             rows.append(judged(claim, book, measures))
             progress.update(done + 1, claim.id)
     synthetic = any(dataset.synthetic for dataset in run_set.datasets)
-    remarks = (*unfinished(run_set), *(remark for book, _ in judged_by for remark in book.remarks))
+    remarks = (*unfinished(run_set), *run_set.ended, *(remark for book, _ in judged_by for remark in book.remarks))
     return ClaimReport(tuple(rows), in_order(run_set), dataset_label(run_set), synthetic, remarks)
 
 

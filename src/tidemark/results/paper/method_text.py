@@ -42,10 +42,11 @@ def _repeats(run_set: RunSet) -> str:
     counts = (sum(bool(each.runs) and each.cold_run is None for each in one.repeats) for one in run_set.series)
     rounds = max(counts)
     if rounds and rounds < repeats(run_set):
-        return (
+        said = (
             f"All systems are measured in {rounds:,} rounds, in random order and on the same servers, which are new in "
             "each round, and then once more by themselves, with new servers and a cold start."
         )
+        return " ".join((said, *run_set.ended))
     return (
         f"Each series is measured {repeats(run_set):,} times, with new servers and a cold start each time; no series "
         "is repeated before all have been measured."

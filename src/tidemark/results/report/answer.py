@@ -28,6 +28,7 @@ def read_first(run_set: RunSet, studies: Sequence[Measures]) -> list[dict[str, A
         ("Dataset", dataset_label(run_set), synthetic),
         ("Machine", "; ".join(machine_words(machine) for machine in run_set.machines) or "no run", False),
         ("Protocol", _protocol(run_set), False),
+        *(("Rounds", sentence, False) for sentence in run_set.ended),
         ("What bounds the numbers", _bounds(run_set, studies), False),
         ("Marks", *_marks(run_set)),
         ("Failures", *_failures(run_set)),
