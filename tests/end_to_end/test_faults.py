@@ -184,7 +184,7 @@ def test_round_goes_on_with_new_servers_after_one_was_killed(make_sandbox: MakeS
     sandbox = make_sandbox(
         faulty("ducklake", window_seconds=5)
         | {
-            "protocols": {"faults": {"window_seconds": 5, "runs": 2, "rounds": 1}},
+            "protocols": {"faults": {"window_seconds": 3, "runs": 2, "rounds": 1}},
             "systems": {name: {"like": "ducklake"} for name in ("first", "second", "third")},
         }
     )
