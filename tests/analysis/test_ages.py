@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
+from tests.runs.runset import DUCKLAKE, write_run_set
 
-from tidemark.analysis.ages import AGES, YOUNG, at_age, by_age, growth, of_age, rate
-from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.ages import AGES, YOUNG, at_age, by_age, growth, of_age, rate, typical_by_age
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.metrics import NotAvailable, NotReached
 from tidemark.analysis.statistics import Estimate, generator
+from tidemark.runs.runset import RunSet
+from tidemark.studies.streams.metrics import ON_DISK, QUANTITIES, RATE_OF_FIRST
 
 MS = 1e6
 
@@ -71,3 +79,36 @@ def test_ages_are_the_commits_before_them() -> None:
     assert ages[0] == 1 and ages[-1] == 1_000 and list(ages) == sorted(set(ages)) and times[0] == 1
     longer, _ = by_age(np.arange(1, 1_100))
     assert list(longer[: len(ages)]) == list(ages), "points are the same in a longer window"
+
+
+def windows_of(slow: int, runs: int, root: Path) -> Measures:
+    """Measure `runs` hot windows that fit 200 commits, of which the last `slow` fit only 50."""
+    factors = (1.0,) * (runs + 1 - slow) + (4.0,) * slow
+    model = replace(DUCKLAKE, median_ms=5.0, slope_ms=0.0, outliers=0.0, poll_ms=0.01, factors=factors)
+    return Measures(RunSet.load(write_run_set(root, (model,), window_s=1.0)), QUANTITIES)
+
+
+@pytest.mark.parametrize(("slow", "runs"), [(1, 10), (1, 9), (5, 10)])
+def test_age_that_only_the_faster_runs_reached_is_left_out(tmp_path: Path, slow: int, runs: int) -> None:
+    measures = windows_of(slow, runs, tmp_path)
+    (series,) = measures.run_set.series
+    reached = {age for age, _ in typical_by_age(series.hot_runs)}
+    assert 40 in reached
+    if 10 * slow <= runs:
+        assert measures.hot(RATE_OF_FIRST, series).value > 0 and 100 in reached
+    else:
+        with pytest.raises(NotReached, match=f"^{slow} of {runs} hot runs ended before it"):
+            measures.hot(RATE_OF_FIRST, series)
+        assert 100 not in reached
+
+
+def test_interval_of_a_share_ends_at_100_percent(tmp_path: Path) -> None:
+    results = write_run_set(tmp_path, (replace(DUCKLAKE, disk_mb_per_s=400.0),), window_s=3.0)
+    path = next(results.rglob("run-2/run.json"))
+    values = json.loads(path.read_text())
+    values["disk"]["sync_bytes"] = values["disk"]["window_bytes"]  # half of it
+    path.write_text(json.dumps(values))
+    measures = Measures(RunSet.load(results), QUANTITIES)
+    share = measures.hot(ON_DISK, measures.run_set.series[0]).estimate("%")
+    assert share.low is not None and share.low < share.value < 99
+    assert share.high == 100.0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .conftest import MakeSandbox
 
-EARLIER = ("plan.json", "metrics.duckdb", "resampled.arrow", "claims.json", "report.html", "tables/index.json")
+NAMES = ("plan.json", "metrics.duckdb", "resampled.arrow", "claims.json", "report.html")
+EARLIER = {name: f"earlier {name}" for name in NAMES} | {"tables/index.json": '{"tables": []}'}
 
 
 def test_earlier_results_are_kept_if_every_series_fails(make_sandbox: MakeSandbox) -> None:
@@ -18,15 +19,13 @@ def test_earlier_results_are_kept_if_every_series_fails(make_sandbox: MakeSandbo
             "services": {"kafka_address": "127.0.0.1:9"},  # nothing listens there
         }
     )
-    for name in EARLIER:
+    for name, text in EARLIER.items():
         (sandbox.results / name).parent.mkdir(parents=True, exist_ok=True)
-        (sandbox.results / name).write_text(f"earlier {name}")
+        (sandbox.results / name).write_text(text)
     result = sandbox.run("all")
     outcome = sandbox.outcomes()["null/single"]
     assert (outcome["status"], outcome["runs"]) == ("failed", [])
     assert result.returncode == outcome["exit_code"] != 0
     assert "no series has a run" in result.stdout and "Traceback" not in result.stdout
     assert result.stdout.splitlines()[-1].startswith("tidemark: null single: failed: Kafka cannot be reached")
-    assert {name: (sandbox.results / name).read_text() for name in EARLIER} == {
-        name: f"earlier {name}" for name in EARLIER
-    }
+    assert {name: (sandbox.results / name).read_text() for name in EARLIER} == EARLIER

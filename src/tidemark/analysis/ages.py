@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import BlockSample
-from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.metrics import NotReached, enough
 from tidemark.analysis.statistics import BootstrapEstimate, median, ratio_of_sums
 from tidemark.runs.run import Run
 
@@ -28,7 +28,7 @@ MOST = 10**DECADES
 def of_age(write_ns: Numbers, age: int) -> Numbers:
     """Return the times of the commits at `age`: (0.8 age, age], and 6 to 15 at the age of 10.
 
-    Raise NotAvailable if the window did not reach them.
+    Raise NotReached if the window did not reach them.
     """
     first, last = (5, 15) if age == YOUNG else (round(0.8 * age), age)
     _reached(write_ns, last)
@@ -36,7 +36,7 @@ def of_age(write_ns: Numbers, age: int) -> Numbers:
 
 
 def at_age(write_ns: Numbers, age: int, rng: np.random.Generator) -> BootstrapEstimate:
-    """Return the median time in ms of a commit at `age`; raise NotAvailable if the window did not reach it."""
+    """Return the median time in ms of a commit at `age`; raise NotReached if the window did not reach it."""
     return median(BlockSample.prepare(np.maximum(of_age(write_ns, age), 1), rng)).scaled(1e-6)
 
 
@@ -61,18 +61,19 @@ def by_age(write_ns: Numbers) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def typical_by_age(runs: Iterable[Run]) -> list[tuple[float, float]]:
-    """Return each age that one of `runs` reached, with the geometric mean over these runs of the time in ms there.
+    """Return each age that enough of `runs` reached, with the geometric mean over these of the time in ms there.
 
     Runs of workloads that record no `write_ns` have no ages.
     """
     found: dict[float, list[float]] = {}
-    for run in runs:
-        if run.has("write_ns"):
-            for age, time in zip(*by_age(run.column("write_ns")), strict=True):
-                found.setdefault(float(age), []).append(max(float(time), 1e-6))
-    return [(age, float(np.exp(np.mean(np.log(times))))) for age, times in found.items()]
+    writing = [run for run in runs if run.has("write_ns")]
+    for run in writing:
+        for age, time in zip(*by_age(run.column("write_ns")), strict=True):
+            found.setdefault(float(age), []).append(max(float(time), 1e-6))
+    typical = {age: float(np.exp(np.mean(np.log(times)))) for age, times in found.items()}
+    return [(age, time) for age, time in typical.items() if enough(len(found[age]), len(writing))]
 
 
 def _reached(write_ns: Numbers, commits: int) -> None:
     if len(write_ns) < commits:
-        raise NotAvailable(f"needs {commits:,} commits, the run has {len(write_ns):,}")
+        raise NotReached(f"needs {commits:,} commits, the run has {len(write_ns):,}")

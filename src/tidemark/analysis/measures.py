@@ -26,10 +26,12 @@ from tidemark.analysis.metrics import (
     Metric,
     MetricSet,
     NotAvailable,
+    NotReached,
     PerSecond,
     Quantile,
     Share,
     checked_ratio,
+    enough,
 )
 from tidemark.analysis.rounds import RoundVariance
 from tidemark.analysis.statistics import BootstrapEstimate, generator
@@ -132,6 +134,7 @@ class Measures:
         key = (quantity.name, series.id)
         if key not in self._hot:
             rng = generator(quantity.name, series.id)
+            self._check_reached(quantity, series)
             if self._is_repeated(series):
                 units = self._by_round(quantity, series)
                 self._hot[key] = mean_of_rounds(units, rng, self._round_variance(quantity, series, units))
@@ -261,6 +264,20 @@ class Measures:
         if not series.hot_runs:
             raise NotAvailable(series.missing(1))
         return self._known(quantity, series.hot_runs)
+
+    def _check_reached(self, quantity: Metric, series: Series) -> None:
+        """Raise NotReached if only some hot runs, and too few, reached the commits that `quantity` is about."""
+        too_short = 0
+        for run in series.hot_runs:
+            try:
+                self.of_run(quantity, run)
+            except NotReached:
+                too_short += 1
+            except NotAvailable:
+                pass
+        runs = len(series.hot_runs)
+        if 0 < too_short < runs and not enough(runs - too_short, runs):
+            raise NotReached(f"{too_short} of {runs} hot runs ended before it; the others are the faster ones")
 
     def _by_round(self, quantity: Metric, series: Series) -> dict[int, BootstrapEstimate]:
         """Return the mean over the hot runs of each repeat that has the quantity, by the number of the repeat."""

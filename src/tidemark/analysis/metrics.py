@@ -29,6 +29,15 @@ class NotAvailable(Exception):
     """Raised if a run or series does not have a value; the message is the reason. Tables show it as missing."""
 
 
+class NotReached(NotAvailable):
+    """Raised if a window ended before the commits that a value is about."""
+
+
+def enough(reached: int, runs: int) -> bool:
+    """Return True unless more than one run in ten ended before some commits: those that reached them are the faster."""
+    return 10 * reached >= 9 * runs
+
+
 def checked_ratio(first: BootstrapEstimate, second: BootstrapEstimate) -> BootstrapEstimate:
     """Return `first` over `second`; raise NotAvailable if one of them may be zero."""
     if not (first.log and second.log):

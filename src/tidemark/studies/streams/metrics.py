@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -122,7 +123,7 @@ def _on_disk(run: Run) -> BootstrapEstimate:
     if (why := disk.why_no_seconds) is not None:
         raise NotAvailable(f"not measurable: {why}")
     written = disk.window_bytes or 0
-    return _counted(100 * written / max(written + (disk.sync_bytes or 0), 1), "bytes on the disk yet")
+    return _percent(written, written + (disk.sync_bytes or 0), "bytes on the disk yet")
 
 
 def _first_write(run: Run) -> BootstrapEstimate:
@@ -148,7 +149,7 @@ def _merge_per_row(run: Run) -> BootstrapEstimate:
 
 def _polling(run: Run) -> BootstrapEstimate:
     polled = dict(run.manifest.time_budget_ns).get("poll", 0)
-    return _counted(100 * polled / run.manifest.elapsed_ns, "polls")
+    return _percent(polled, run.manifest.elapsed_ns, "polls")
 
 
 def _files_per_commit(run: Run) -> BootstrapEstimate:
@@ -186,7 +187,7 @@ def _rate_of_first(run: Run) -> BootstrapEstimate:
 
 def _harness_share(run: Run) -> BootstrapEstimate:
     """Return the share of the window's time inside `write`, in %: harness throughput over system throughput."""
-    return _counted(100 * dict(run.manifest.time_budget_ns).get("write", 0) / run.manifest.elapsed_ns, "writes")
+    return _percent(dict(run.manifest.time_budget_ns).get("write", 0), run.manifest.elapsed_ns, "writes")
 
 
 def _party(group: str) -> str:
@@ -222,6 +223,10 @@ def _counted(value: float, what: str) -> BootstrapEstimate:
     if value <= 0:
         raise NotAvailable(f"there are no {what}")
     return known(value)
+
+
+def _percent(part: int, whole: int, what: str) -> BootstrapEstimate:
+    return replace(_counted(100 * part / max(whole, 1), what), bounds=(0.0, 100.0))
 
 
 WRITE_MEDIAN = Metric(
