@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -211,9 +212,14 @@ def test_mutated_file_gives_a_configuration_or_a_config_error(
     load_a_mutation(tmp_path_factory, data)
 
 
+@cache
+def shipped() -> str:
+    return load(SHIPPED).effective
+
+
 def load_a_mutation(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """Change up to three places of the shipped configuration at random, and plan what comes of it."""
-    tree = json.loads(load(SHIPPED).effective)
+    tree = json.loads(shipped())
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.sampled_from([p for p in places(tree) if p]))
         node = tree

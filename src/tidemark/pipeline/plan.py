@@ -174,13 +174,16 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
                 services=config.services,
                 seed=config.seed,
             )
+            locked: dict[str, str] = {}  # the same for all series of a system
             for spec in _repeated(study.plan(config, base), config.repeats):
-                asked = workload.tools_for(variant_of(spec).system)
-                lock_sha256 = _digest(locks(stack, servers(spec), asked))
+                system = f"{spec.name} {spec.options}"
+                if system not in locked:
+                    asked = workload.tools_for(variant_of(spec).system)
+                    locked[system] = _digest(locks(stack, servers(spec), asked))
                 client = client_digest(known[spec.system].__module__)
                 version = MEASUREMENTS.get(spec.system)
                 measurement = f"{workload.name} {workload.measurement}, {spec.system} {version or client[:12]}"
-                made.append(replace(spec, lock_sha256=lock_sha256, measurement=measurement, client=client))
+                made.append(replace(spec, lock_sha256=locked[system], measurement=measurement, client=client))
     # A sweep's value may equal the configuration's: such a series is measured once, as that of the configuration.
     ordered = _in_order({spec.id: spec for spec in reversed(made)}.values(), config.seed)
     goal = next((found for name in config.studies if (found := studies()[name].goal(config)) != Goal()), Goal())
