@@ -158,7 +158,7 @@ def load_claims(book: ClaimSet) -> tuple[Claim, ...]:
     """Return the claims in file order; raise AnalysisError, naming file and claim, if one is malformed."""
     path = book.path
     try:
-        items = yaml.safe_load(path.read_text())
+        items = yaml.load(path.read_text(), yaml.CSafeLoader)
     except (OSError, yaml.YAMLError) as error:
         raise AnalysisError(f"{path}: cannot be read as YAML: {error}") from error
     if not isinstance(items, list):

@@ -163,7 +163,7 @@ def declared(study: str, path: Path) -> tuple[Finding, ...]:
     if not path.is_file():
         return ()
     try:
-        items = yaml.safe_load(path.read_text())
+        items = yaml.load(path.read_text(), yaml.CSafeLoader)
     except yaml.YAMLError as error:
         raise AnalysisError(f"{path}: cannot be read as YAML: {error}") from error
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
