@@ -47,8 +47,8 @@ IN_COMMON = {
 
 
 # With a stack's libraries, only what these can change is tested again: not clients that have the same release in each
-# stack (these write and read once, in core), and not tests of our servers and settings, in which no client of a stack
-# makes a difference.
+# stack or whose client another one tests (these write and read once, in core), and not tests of our servers and
+# settings, in which no client of a stack makes a difference.
 SAME_IN_EACH_STACK = ("delta-rs", "lance", "null")
 WITHOUT_A_STACK = (
     "test_a_new_system.py",
@@ -75,7 +75,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if OF_A_STACK in os.environ and (
         item.path.name in WITHOUT_A_STACK
         or getattr(item, "originalname", "") in OF_SERVERS
-        or (item.path.parent.name != "core" and any(f"[{name}" in item.name for name in SAME_IN_EACH_STACK))
+        or (
+            item.path.parent.name != "core"
+            and any(f"[{name}" in item.name for name in (*SAME_IN_EACH_STACK, *CATALOGS))
+        )
     ):
         item.add_marker(BY_STACK)
 

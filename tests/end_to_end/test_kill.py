@@ -83,7 +83,7 @@ EARLY = (Phase(is_provisioning, 1.5, 3), Phase(is_preparing, 0.6, 2))
 WITHIN_SERIES = (
     Phase(is_starting_servers, 4.0, 4),
     Phase(is_running, 0.5, 4),
-    Phase(is_after_the_window, 0.5, 6),
+    Phase(is_after_the_window, 0.5, 4),
     Phase(is_between_runs, 1.0, 1),
 )
 LATE = (Phase(is_analysing, 3.0, 2),)
