@@ -190,8 +190,8 @@ def test_round_goes_on_with_new_servers_after_one_was_killed(make_sandbox: MakeS
     )
     for name in ("first", "second", "third"):
         sandbox.know(name, 200)
-    log = sandbox.results / "logs" / "streams-round-01-thesis"
-    the_round = ("--until", "series_streams_round_01_thesis")
+    log = sandbox.results / "logs" / "streams-block-01-thesis"
+    the_round = ("--until", "series_streams_block_01_thesis")
     process = sandbox.start("all", *the_round)
 
     def in_the_second_window() -> str | None:

@@ -97,6 +97,21 @@ def test_a_round_is_measured_in_one_go_and_has_no_cold_run() -> None:
     assert len({spec.repeated_id for spec in plan.series if spec.name == "ducklake"}) == 4, "by mode and stack alone"
 
 
+def test_first_round_is_a_block_and_then_each_three_are(tmp_path: Path) -> None:
+    def rounds_of_jobs(*typed: str) -> list[list[int]]:
+        own = "streams.protocols={own: {window_seconds: 5, runs: 2, rounds: 8, block: 3}}"
+        plan = make_plan(load(SHIPPED, [own, "protocol=own", "streams.systems={ducklake: {}, delta-rs: {}}", *typed]))
+        assert [made.number for made in to_make(plan, Workspace(tmp_path))] == (
+            [1, 4, 8] if not typed else [1, 2, 4, 8]
+        )
+        jobs = [[spec.repeat for spec in job] for job in plan.jobs() if job[0].in_round]
+        assert all(job == sorted(job) for job in jobs), "one round after the other"
+        return [sorted(set(job)) for job in jobs]
+
+    assert rounds_of_jobs() == [[1], [2, 3, 4], [5, 6, 7], [8]]
+    assert rounds_of_jobs("stacks=[thesis, current]") == [[number] for number in range(1, 9) for _ in range(2)]
+
+
 def test_repeats_of_the_command_line_count_rounds_and_the_series_after_them() -> None:
     def planned_with(*typed: str) -> list[tuple[int, bool]]:
         chosen = ["streams.systems={delta-rs: {}}", "streams.modes=[single]", *typed]
@@ -104,6 +119,8 @@ def test_repeats_of_the_command_line_count_rounds_and_the_series_after_them() ->
 
     assert planned_with("repeats=3") == [(1, True), (2, True), (3, False)]
     assert planned_with("repeats=1") == [(1, False)]
+    plan = make_plan(load(SHIPPED, ["streams.systems={delta-rs: {}}", "streams.modes=[single]", "repeats=25"]))
+    assert [spec.block for spec in plan.series] == [1, *(2 + place // 3 for place in range(19)), 21, 22, 23, 24, 0]
     assert planned_with("repeats=2", "protocol=thesis") == [(1, False), (2, False)]
 
 

@@ -79,7 +79,7 @@ def test_reason_names_what_ended_the_rounds() -> None:
         "the rounds ended after 6: the 95 % interval of each ratio is within ±10 %"
     )
     assert why_to_end(goal, 6, wide, 25, 5) is None
-    over_time = "the rounds ended after 6: with another one, measuring would take over 30 minutes"
+    over_time = "the rounds ended after 6: with more of them, measuring would take over 30 minutes"
     assert why_to_end(goal, 6, wide, 25.1, 5) == (
         f"{over_time}; not yet within ±10 %: d over b (±inf %), c over b (±14 %)"
     )
@@ -106,7 +106,7 @@ def test_goal_of_the_command_line_replaces_the_protocols() -> None:
     assert make_plan(load(SHIPPED, ["precision=5", "budget_minutes=0"])).goal == Goal(5, 0)
     assert make_plan(load(SHIPPED, ["protocol=thesis", "precision=5"])).goal == Goal(), "it has no rounds"
     own = "streams.protocols={own: {window_seconds: 5, runs: 2, precision: 5}}"
-    with pytest.raises(ConfigError, match="precision': found 5; allowed: 0, as it ends rounds and there are none"):
+    with pytest.raises(ConfigError, match="precision': found 5; allowed: 0, as there are no rounds"):
         make_plan(load(SHIPPED, [own, "protocol=own"]))
 
 
@@ -115,21 +115,22 @@ def test_rounds_that_were_left_out_are_due_again_for_another_goal(tmp_path: Path
     plan = make_plan(load(SHIPPED, ["streams.systems={delta-rs: {}}", "streams.modes=[single]"]), tmp_path)
     plan.write(workspace)
     complete = Outcome("complete", None, 0, (1,))
-    for job in plan.jobs()[:3]:
-        complete.write(outcome_path(workspace, job[0]))
-    assert over(plan.jobs()[3], plan.goal, workspace) is None, "too early for a look, and no time was spent"
-    leave_out(plan.jobs()[3], plan.goal, workspace, "enough")
-    assert over(plan.jobs()[4], plan.goal, workspace) == ("enough", False), "the next one follows it"
-    leave_out(plan.jobs()[4], plan.goal, workspace, "enough")
+    first, second, third, *_ = plan.jobs()
+    assert [len(job) for job in (first, second, third)] == [1, 3, 3]
+    complete.write(outcome_path(workspace, first[0]))
+    assert over(second, plan.goal, workspace) is None, "too early for a look, and no time was spent"
+    leave_out(second, plan.goal, workspace, "enough")
+    assert over(third, plan.goal, workspace) == ("enough", False), "the next one follows it"
+    leave_out(third, plan.goal, workspace, "enough")
     runner.make_due_again(plan, workspace)
-    assert len(left_out(plan.series, workspace)) == 2
+    assert len(left_out(plan.series, workspace)) == 6
     rounds.make_due_again(plan.series, Goal(5, 30), workspace)
     assert left_out(plan.series, workspace) == []
-    assert sum(outcome_path(workspace, spec).exists() for spec in plan.series) == 3
-    begun = workspace.root / plan.jobs()[3][0].directory / "run-1"
+    assert sum(outcome_path(workspace, spec).exists() for spec in plan.series) == 1
+    begun = workspace.root / second[1].directory / "run-1"
     begun.mkdir()
     (begun / "run.json").write_text("{}")
-    assert over(plan.jobs()[3], Goal(minutes=1e-9), workspace) is None, "a round that was begun is finished"
+    assert over(second, Goal(minutes=1e-9), workspace) is None, "a block that was begun is finished"
 
 
 def measured_in_rounds(tmp_path: Path, *models: Model, after: int = 0) -> Path:
@@ -177,6 +178,23 @@ def test_a_single_cold_run_is_taken_to_vary_as_hot_rounds_do(tmp_path: Path) -> 
         assert found.variance >= 0.6 * hot.rounds.prior
         ends = found.estimate("")
         assert ends.low is not None and ends.high is not None and ends.high / ends.low > 1.05
+
+
+def test_what_servers_of_a_block_have_in_common_widens_intervals(tmp_path: Path) -> None:
+    """Plant a restart that makes one system 20 % slower for a block of rounds, and another one in the next block."""
+    restarts = (1, 1, 1, 1.2, 1.2, 1.2, 1, 1, 1, 1), (1, 1, 1, 1, 1, 1, 1.2, 1.2, 1.2, 1), (1.0,) * 10
+    systems = zip((DUCKLAKE, PYICEBERG, ICEBERG_DUCKDB), restarts, strict=True)
+    results = measured_in_rounds(tmp_path, *(replace(model, repeats=repeats) for model, repeats in systems))
+
+    def half_width() -> float:
+        return next(iter(ratio_widths(results, results / "plan.json").values()))
+
+    alone = half_width()
+    for path in results.rglob("run-1/run.json"):
+        values = json.loads(path.read_text())
+        values["config"]["block"] = (values["series"]["repeat"] + 2) // 3 if values["series"]["repeat"] < 10 else 0
+        path.write_text(json.dumps(values))
+    assert half_width() > 1.3 * alone
 
 
 def test_widths_are_those_of_ratios_to_the_first_system(tmp_path: Path) -> None:

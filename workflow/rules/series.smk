@@ -1,5 +1,6 @@
-# One rule per series, a system in a mode, or per round of all series. They share the machine, so each takes all of it, in
-# the plan's order. (Threads alone do not separate them: if several become ready at once, Snakemake 9.14 starts several.)
+# One rule per series, a system in a mode, or per block of rounds of all series. They share the machine, so each takes
+# all of it, in the plan's order. (Threads alone do not separate them: if several become ready at once, Snakemake 9.14
+# starts several.)
 
 PROGRAMS = provided(PLAN)
 OUTCOMES = [f"{spec.directory}/outcome.json" for spec in PLAN.until(ROUND)]

@@ -347,13 +347,15 @@ class Measures:
             return None
         key = (name, f"{series.sweep} {series.stack} {series.mode}")
         if key not in self._rounds:
-            values = {}
+            values: dict[str, dict[int, float]] = {}
+            blocks: dict[int, int] = {}
             for peer in self._peers(series):
+                blocks |= {repeat.number: repeat.block or -repeat.number for repeat in peer.repeats if repeat.runs}
                 with suppress(NotAvailable):
                     units = units_of(peer)
                     if all(unit.log is log for unit in units.values()):
                         values[peer.id] = {number: unit.centre for number, unit in units.items()}
-            self._rounds[key] = RoundVariance.of(values)
+            self._rounds[key] = RoundVariance.of(values, blocks)
         return self._rounds[key]
 
     def _pooled(

@@ -55,7 +55,7 @@ def run_everything(
     ] = False,
     budget: Annotated[
         float | None,
-        typer.Option(metavar="MINUTES", help="Begin no further round after this time; short for budget_minutes."),
+        typer.Option(metavar="MINUTES", help="Begin no more rounds after this time; short for budget_minutes."),
     ] = None,
     verify: Annotated[
         bool,

@@ -211,10 +211,10 @@ def measure(
     spec: Annotated[list[Path], typer.Option(exists=True, dir_okay=False, help="spec.json of a series.")],
     position: Annotated[list[int] | None, typer.Option(help="Its place in the order of all series.")] = None,
     precision: Annotated[float, typer.Option(help="Half-width of intervals, in per cent, that ends rounds.")] = 0.0,
-    budget: Annotated[float, typer.Option(help="Minutes after which no round begins.")] = 0.0,
+    budget: Annotated[float, typer.Option(help="Minutes after which no block begins.")] = 0.0,
     log: Log = None,
 ) -> None:
-    """Measure one series, or all of a round; a failure is written to outcome.json and does not stop the pipeline."""
+    """Measure a series, or all of a block of rounds; a failure is written to outcome.json and does not end the rest."""
     from tidemark.runs.plan import Goal
 
     with logged(log):
@@ -223,7 +223,7 @@ def measure(
 
 def _measure(workspace: Workspace, paths: list[Path], positions: list[int], goal: Goal) -> None:
     """Measure the series of each spec.json, with a line of progress for it, and one for all series."""
-    from tidemark.measure.series import measure_round, measure_series
+    from tidemark.measure.series import measure_block, measure_series
     from tidemark.pipeline.rounds import leave_out, over
     from tidemark.runs.plan import Goal
     from tidemark.runs.spec import SeriesSpec
@@ -248,19 +248,24 @@ def _measure(workspace: Workspace, paths: list[Path], positions: list[int], goal
     if specs[0].in_round and (ended := over(specs, goal, workspace)) is not None:
         why, is_first = ended
         leave_out(specs, goal, workspace, why)
-        print(f"round {specs[0].repeat}: left out{f', as {why}' if is_first else ''}", file=sys.stderr)
+        print(f"{_rounds(specs)}: left out{f', as {why}' if is_first else ''}", file=sys.stderr)
         return
     if specs[0].in_round:
-        outcomes = measure_round(specs, workload, workspace, lambda spec: partial(show, spec))
+        outcomes = measure_block(specs, workload, workspace, lambda spec: partial(show, spec))
     else:
         outcomes = [measure_series(specs[0], workload, workspace, partial(show, specs[0]))]
     status_line.clear()
     took = duration(time.monotonic() - began)
     for place, (spec, outcome) in enumerate(zip(specs, outcomes, strict=True), done + 1):
         reason = f": {outcome.reason}" if outcome.reason else ""
-        within = took if len(specs) == 1 else f"round {spec.repeat}, which took {took}"
+        within = took if len(specs) == 1 else f"{_rounds(specs)}, which took {took}"
         of = f"{place} of {at_most}{whole} series"
         print(f"{spec.label}: {outcome.status} in {within} ({of}){reason}", file=sys.stderr)
+
+
+def _rounds(specs: list[SeriesSpec]) -> str:
+    first, last = specs[0].repeat, specs[-1].repeat
+    return f"round {first}" if first == last else f"rounds {first} to {last}"
 
 
 def _due(workspace: Workspace, specs: list[SeriesSpec], goal: Goal) -> tuple[float, int, int]:

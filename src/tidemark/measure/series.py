@@ -1,4 +1,4 @@
-"""Series: one system in one mode, with cold run 0 and then the hot runs, on one warm-up history; and rounds of them."""
+"""Series: one system in one mode, with cold run 0 and then hot runs, on one warm-up history; and blocks of rounds."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def measure_series(spec: SeriesSpec, kind: type[Workload], workspace: Workspace,
     return record.end("complete")
 
 
-def measure_round(
+def measure_block(
     specs: Sequence[SeriesSpec],
     kind: type[Workload],
     workspace: Workspace,
     show: Callable[[SeriesSpec], ProgressCallback],
 ) -> list[Outcome]:
-    """Measure the missing runs of a round, the series `specs` in this order, and write each one's outcome.json.
+    """Measure the missing runs of a block of rounds, the series `specs` in this order; write each one's outcome.json.
 
-    All are of the workload `kind` and use the same servers in turn; if one of these dies, the rest of the round gets
+    All are of the workload `kind` and use the same servers in turn; if one of these dies, the rest of the block gets
     new ones. Complete runs are kept. `show` returns the callback of a series. A series that fails does not end the
     others.
     """

@@ -1,6 +1,6 @@
 """Session of a series (`ServerSession`): servers started in a clean folder, and consecutive runs on them.
 
-In a round (`measure_in_turn`), the series of all systems use the same servers, one after the other.
+In a block of rounds (`measure_in_turn`), the series of all systems use the same servers, one after the other.
 
 A session is a separate process, and loads no client library before the machine has been made cold: pages that a
 process has mapped can be evicted only in part.
@@ -69,23 +69,27 @@ class ServerSession:
         method = cold.choose(self.spec.cold)
         with _test_beds([self], method if missing[0] == 0 else None) as ([test_bed], proof):
             history = "cold start" if missing[0] == 0 else "interrupted before"
-            _runs(test_bed, missing, RunHistory(proof, history), method, self.show)
+            _runs(test_bed, missing, RunHistory(proof, history), method, self.show, [])
 
 
 def measure_in_turn(sessions: Sequence[ServerSession]) -> None:
     """Measure the missing runs of each series, in order, on the same servers, and write its outcome.
 
-    A series that fails is the last one: the others need servers and processes that it has not used.
+    A series that fails is the last one: the others need servers and processes that it has not used. A system that is
+    steady since an earlier round is not warmed up again.
     """
     with _test_beds(sessions, None) as (test_beds, proof):
         processors, previous = os.sched_getaffinity(0), "the servers' start"
+        medians: dict[str, list[float]] = {}  # of the latest run of each system and mode
         for session, test_bed in zip(sessions, test_beds, strict=True):
             spec, record = session.spec, SeriesRecord(test_bed.series)
             confine([os.getpid()], processors)  # an earlier one may have been bound to fewer
             before = RunHistory(proof, f"round {spec.repeat}, after {previous}")
             try:
                 with record.attempt():
-                    with_logs(partial(_measure, session, test_bed, record.missing(spec.numbers), before), session)
+                    known = medians.get(spec.repeated_id, [])
+                    work = partial(_measure, session, test_bed, record.missing(spec.numbers), before, known)
+                    medians[spec.repeated_id] = with_logs(work, session)
             except TidemarkError as error:
                 record.end("failed", str(error), error.exit_code)
                 return
@@ -93,10 +97,12 @@ def measure_in_turn(sessions: Sequence[ServerSession]) -> None:
             previous = spec.label
 
 
-def _measure(session: ServerSession, test_bed: TestBed, missing: list[int], before: RunHistory) -> None:
+def _measure(
+    session: ServerSession, test_bed: TestBed, missing: list[int], before: RunHistory, medians: list[float]
+) -> list[float]:
     if test_bed.workload.needs_probe():
         _explaining(test_bed, "the probe", partial(test_bed.workload.probe, test_bed, session.show))
-    _runs(test_bed, missing, before, cold.choose(session.spec.cold), session.show)
+    return _runs(test_bed, missing, before, cold.choose(session.spec.cold), session.show, medians)
 
 
 def with_logs[T](work: Callable[[], T], session: ServerSession) -> T:
@@ -195,13 +201,18 @@ def _provenance(spec: SeriesSpec, workspace: Workspace) -> Provenance | None:
 
 
 def _runs(
-    test_bed: TestBed, missing: list[int], start: RunHistory, method: cold.Method, show: ProgressCallback
-) -> None:
+    test_bed: TestBed,
+    missing: list[int],
+    start: RunHistory,
+    method: cold.Method,
+    show: ProgressCallback,
+    medians: list[float],
+) -> list[float]:
+    """Measure the `missing` runs; return the medians of the last one. `medians`: of the run before, if there is one."""
     from tidemark.measure.run import measure_run
 
     spec = test_bed.spec
     history = [start.history]
-    medians: list[float] = []
     for number in missing:
         while True:
             label = f"run {number} of {spec.runs}"
@@ -224,7 +235,8 @@ def _runs(
             if not measured.again:
                 break
             if number == 0:
-                return
+                return medians
+    return medians
 
 
 def _tell(show: ProgressCallback, label: str, what: str) -> None:

@@ -65,7 +65,7 @@ class Plan:
         return min(seconds, 60 * self.goal.minutes) if self.goal.minutes else seconds
 
     def jobs(self) -> tuple[tuple[SeriesSpec, ...], ...]:
-        """Return what is measured in one go: the series of a round, or a series by itself, in order."""
+        """Return what is measured in one go: the series of a block of rounds, or a series by itself, in order."""
         found: dict[str, list[SeriesSpec]] = {}
         for spec in self.series:
             found.setdefault(spec.job, []).append(spec)
@@ -194,17 +194,19 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
 def _repeated(series: Iterable[SeriesSpec], repeats: int | None) -> list[SeriesSpec]:
     """Return each of `series` `repeats` times, regardless of its protocol; None leaves them unchanged.
 
-    Where the protocol has rounds, all but the last are rounds.
+    Where the protocol has rounds, all but the last are rounds; those that it does not have are blocks by themselves.
     """
     planned = list(series)
     if repeats is None:
         return planned
     once = {spec.repeated_id: spec for spec in reversed(planned)}
     rounds = {spec.repeated_id for spec in planned if spec.in_round}
+    blocks = {spec.repeat: spec.block for spec in planned if spec.in_round}
     return [
-        replace(spec, repeat=number, in_round=key in rounds and number < repeats)
+        replace(spec, repeat=number, in_round=in_round, block=blocks.get(number, number) if in_round else 0)
         for key, spec in once.items()
         for number in range(1, repeats + 1)
+        for in_round in [key in rounds and number < repeats]
     ]
 
 
@@ -319,10 +321,13 @@ def to_make(plan: Plan, workspace: Workspace) -> tuple[Round, ...]:
     There is one before each due repeat but the first, when everything before it is measured: earlier results would be
     older than necessary, and if nothing is due before a repeat, there is nothing new for results. Results that were
     complete except for a series to be measured again are therefore not replaced by those of a round. Making them takes
-    time too: it happens after rounds 1, 2, 4, 8, ... as intervals get narrower with the square root of rounds.
+    time too: it happens after rounds 1, 2, 4, 8, ... as intervals get narrower with the square root of rounds, or after
+    the end of the block that such a round is in.
     """
     repeats = sorted({spec.repeat for spec in due(plan.series, workspace)})
-    return tuple(Round(later - 1, rounds(plan)) for later in repeats[1:] if (later - 1).bit_count() == 1)
+    last = {spec.job: spec.repeat for spec in plan.series}  # of each block, as repeats come in order
+    after = {last[spec.job] for spec in plan.series if spec.repeat.bit_count() == 1}
+    return tuple(Round(later - 1, rounds(plan)) for later in repeats[1:] if later - 1 in after)
 
 
 def asked_for(plan: Plan) -> Round | None:

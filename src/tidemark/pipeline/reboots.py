@@ -156,7 +156,7 @@ def _one_series_a_boot(plan: Plan, workspace: Workspace, command: Resume, restar
     last: SeriesSpec | None = None  # last series measured in this boot
     for spec in due(plan.series, workspace):
         if outcome_path(workspace, spec).exists():
-            continue  # of a round, with its first series
+            continue  # of a block of rounds, with its first series
         if last is not None and last.repeat < spec.repeat and spec.repeat - 1 in results_after:
             ended = make_round(runner, plan, workspace, Round(spec.repeat - 1, rounds(plan)))
             if ended is not None:

@@ -1,8 +1,9 @@
 """End of the rounds of a measurement: as soon as all ratios are as narrow as asked, or their time is spent.
 
 The rule looks at the widths of intervals alone, never at what they say, and so leaves their coverage as it is
-(tests/analysis/test_stopping.py). It first looks after `FIRST_LOOK` rounds, which are enough for a width. A round that
-was begun is finished; one that is not measured any more has the outcome `LEFT_OUT`, with the reason.
+(tests/analysis/test_stopping.py). It looks after each block of rounds, first after `FIRST_LOOK` rounds, which are
+enough for a width. A block that was begun is finished; one that is not measured any more has the outcome `LEFT_OUT`,
+with the reason.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ GOAL = "goal.json"  # in the workspace's private folder: the goal for which roun
 
 
 def over(specs: Sequence[SeriesSpec], goal: Goal, workspace: Workspace) -> tuple[str, bool] | None:
-    """Return why the round of the series `specs` is not measured any more; None if it is to be measured.
+    """Return why the block of the series `specs` is not measured any more; None if it is to be measured.
 
-    The second value is True if the round before it was measured.
+    The second value is True if the block before it was measured.
     """
     if goal == Goal():
         return None
     planned = PlanFile.read(workspace.plan).series
     series = [SeriesSpec.read(workspace.root / each.directory / "spec.json") for each in planned]
-    number, done = specs[0].repeat, specs[0].repeat - 1
-    of_round = [spec for spec in series if spec.in_round and spec.repeat == number]  # those of other stacks included
-    if any(SeriesRecord(workspace.root / spec.directory).finished() for spec in of_round):
+    block, done = specs[0].block, specs[0].repeat - 1
+    of_block = [spec for spec in series if spec.block == block]  # those of other stacks included
+    if any(SeriesRecord(workspace.root / spec.directory).finished() for spec in of_block):
         return None
-    for spec in left_out((spec for spec in series if spec.repeat == done), workspace):
+    for spec in left_out((spec for spec in series if spec.in_round and spec.repeat == done), workspace):
         return Outcome.read(outcome_path(workspace, spec)).reason or "", False
-    left = [spec for spec in due(series, workspace) if not spec.in_round or spec.repeat == number]
+    left = [spec for spec in due(series, workspace) if not spec.in_round or spec.block == block]
     minutes = spent_minutes(workspace.root / spec.directory for spec in series)
     widths = _widths(done, workspace) if goal.precision and done >= FIRST_LOOK else {}
     why = why_to_end(goal, done, widths, minutes, likely_seconds(left) / 60)
@@ -49,7 +50,7 @@ def over(specs: Sequence[SeriesSpec], goal: Goal, workspace: Workspace) -> tuple
 
 
 def leave_out(specs: Iterable[SeriesSpec], goal: Goal, workspace: Workspace, why: str) -> list[Outcome]:
-    """Write the outcome of the series of a round that is not measured any more."""
+    """Write the outcome of the series of a block that is not measured any more."""
     write_atomically(workspace.private / GOAL, json.dumps(asdict(goal)) + "\n")
     return [SeriesRecord(workspace.root / spec.directory).end(LEFT_OUT, why) for spec in specs]
 
@@ -75,14 +76,14 @@ def why_to_end(goal: Goal, number: int, widths: Mapping[str, float], minutes: fl
     """Return why the rounds end after round `number`, or None if they go on.
 
     `widths`: half-width of the interval of each ratio, in per cent, by its name; empty before the first look.
-    `minutes`: spent so far. `more`: what another round and all that is measured after the rounds would take.
+    `minutes`: spent so far. `more`: what another block and all that is measured after the rounds would take.
     """
     wide = {name: width for name, width in widths.items() if not width <= goal.precision}
     if goal.precision and widths and not wide:
         return f"the rounds ended after {number}: the 95 % interval of each ratio is within ±{goal.precision:g} %"
     if not goal.minutes or minutes + more <= goal.minutes:
         return None
-    said = f"the rounds ended after {number}: with another one, measuring would take over {goal.minutes:g} minutes"
+    said = f"the rounds ended after {number}: with more of them, measuring would take over {goal.minutes:g} minutes"
     if not widths:
         return said
     widest = sorted(wide, key=lambda name: -wide[name])

@@ -60,6 +60,11 @@ class Repeat:
         return tuple(attempt for attempt in self.attempts if attempt.status != "complete")
 
     @property
+    def block(self) -> int:
+        """Number of the block of rounds that its servers were started for; 0 if it is in none."""
+        return next((int(dict(run.manifest.config).get("block", 0)) for run in self.runs), 0)
+
+    @property
     def cold_run(self) -> Run | None:
         return next((run for run in self.runs if run.cold), None)
 

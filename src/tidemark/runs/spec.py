@@ -25,8 +25,8 @@ FORMAT = 3  # version of what is measured and recorded, in all studies
 # Fields that do not affect a series' results: its names, its order, what it keeps, and digests of the code. If the
 # code measures something differently, `measurement` changes.
 SILENT = (
-    "study", "sweep", "title", "position", "keep_tables", "seed", "repeat", "in_round", "disturbance", "harness",
-    "client",
+    "study", "sweep", "title", "position", "keep_tables", "seed", "repeat", "in_round", "block", "disturbance",
+    "harness", "client",
 )  # fmt: skip
 
 
@@ -53,7 +53,8 @@ class SeriesSpec:
     window_seconds: float = 0.0
     runs: int = 0
     repeat: int = 1  # ordinal of this repeat of the series, from 1
-    in_round: bool = False  # its hot runs alone, on servers that all systems of the round use in turn
+    in_round: bool = False  # its hot runs alone, on servers that all systems of a block of rounds use in turn
+    block: int = 0  # ordinal of the block of rounds, from 1; 0 if it is in none
     stack: str
     lock_sha256: str = ""
     measurement: str = ""  # versions of what the workload times and of what the system does
@@ -94,8 +95,8 @@ class SeriesSpec:
 
     @property
     def job(self) -> str:
-        """Name of what is measured in one go: this series, or the round that it is part of."""
-        return f"{self.workload}-round-{self.repeat:02}-{self.stack}" if self.in_round else self.id.replace("/", "-")
+        """Name of what is measured in one go: this series, or the block of rounds that it is part of."""
+        return f"{self.workload}-block-{self.block:02}-{self.stack}" if self.in_round else self.id.replace("/", "-")
 
     @property
     def directory(self) -> str:

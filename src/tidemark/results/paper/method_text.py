@@ -44,13 +44,19 @@ def _repeats(run_set: RunSet) -> str:
     if rounds and rounds < repeats(run_set):
         said = (
             f"All systems are measured in {rounds:,} rounds, in random order and on the same servers, which are new in "
-            "each round, and then once more by themselves, with new servers and a cold start."
+            f"each {_block(run_set)}, and then once more by themselves, with new servers and a cold start."
         )
         return " ".join((said, *run_set.ended))
     return (
         f"Each series is measured {repeats(run_set):,} times, with new servers and a cold start each time; no series "
         "is repeated before all have been measured."
     )
+
+
+def _block(run_set: RunSet) -> str:
+    blocks = [Counter(each.block for each in series.repeats if each.block) for series in run_set.series]
+    size = max((count for found in blocks for count in found.values()), default=1)
+    return "round" if size == 1 else f"block of {size} rounds (the first round is a block by itself)"
 
 
 def _missing(run_set: RunSet) -> str:

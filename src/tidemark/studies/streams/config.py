@@ -38,10 +38,18 @@ class Protocol(Struct, frozen=True, kw_only=True):
         int,
         about(
             "Rounds before these series, at most: in each, every system writes its hot windows in random order, all on "
-            "the same servers, which are new in the next round.",
+            "the same servers.",
             ge=0, le=1000,
         ),
     ] = 0  # fmt: skip
+    block: Annotated[
+        int,
+        about(
+            "Rounds that share servers and client processes, which are new in the next block; the first round is a "
+            "block by itself, so that first results come soon. With several stacks, each round is.",
+            ge=1, le=1000,
+        ),
+    ] = 1  # fmt: skip
     precision: Annotated[
         Annotated[float, Meta(ge=0, le=1000)],
         about(
@@ -51,7 +59,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
     ] = 0
     budget_minutes: Annotated[
         Annotated[float, Meta(ge=0, le=1_000_000)],
-        about("Minutes after which no further round is begun; 0: without a limit."),
+        about("Minutes after which no further block of rounds is begun; 0: without a limit."),
     ] = 0
     null_seconds: (
         Annotated[
@@ -157,6 +165,7 @@ class StreamsConfig(Struct, frozen=True, kw_only=True):
             "least_seconds": 2,
             "runs": 2,
             "rounds": 20,
+            "block": 3,
             "precision": 10,
             "budget_minutes": 30,
         },

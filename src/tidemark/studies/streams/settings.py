@@ -86,10 +86,10 @@ class StreamsSection:
         if sizes.rounds and sizes.runs == 1:
             place = origin.place((SECTION, "protocols", protocol, "rounds"))
             raise ConfigError(f"{place}: found {sizes.rounds}; allowed: 0, as its one run is cold and rounds are hot")
-        for key in ("precision", "budget_minutes"):
-            if (found := getattr(sizes, key)) and not sizes.rounds:
+        for key, without in (("block", 1), ("precision", 0), ("budget_minutes", 0)):
+            if (found := getattr(sizes, key)) != without and not sizes.rounds:
                 place = origin.place((SECTION, "protocols", protocol, key))
-                raise ConfigError(f"{place}: found {found:g}; allowed: 0, as it ends rounds and there are none")
+                raise ConfigError(f"{place}: found {found:g}; allowed: {without}, as there are no rounds")
         sweeps = {name: Sweep(**given["sweep"][name]) for name in given["sweeps"] if name != MAIN}
         for name, sweep in sweeps.items():
             for system in or_else(sweep.systems, ()):

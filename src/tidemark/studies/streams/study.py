@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from tidemark.config import Config
 from tidemark.errors import ConfigError
@@ -19,6 +19,7 @@ from tidemark.runs.plan import Goal
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.kafka import Kafka
 from tidemark.settings import or_else
+from tidemark.studies.streams.config import Protocol
 from tidemark.studies.streams.session import Rates, Session
 from tidemark.studies.streams.settings import AHEAD, PRODUCER, SECTION, StreamSettings, StreamsSection
 from tidemark.studies.study import Study
@@ -107,13 +108,15 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
             window_seconds=streams.protocol.window_seconds if _stores(chosen) else streams.harness_window_seconds,
             runs=streams.protocol.runs,
         )
-        repeats, rounds = streams.protocol.repeats, streams.protocol.rounds
+        sizes = streams.protocol
+        if len(config.stacks) > 1:  # whose rounds follow one another
+            sizes = structs.replace(sizes, block=1)
         if streams.main:
-            made += _repeated(spec, repeats, rounds, chosen)
+            made += _repeated(spec, sizes, chosen)
         for name, sweep in streams.sweeps.items():
-            sizes = (repeats, rounds) if sweep.repeats is UNSET else (sweep.repeats, 0)
+            own = sizes if sweep.repeats is UNSET else structs.replace(sizes, repeats=sweep.repeats, rounds=0)
             for varied in _vary(spec, settings, name, streams, config):
-                made += _repeated(varied, *sizes, chosen)
+                made += _repeated(varied, own, chosen)
     return made
 
 
@@ -141,12 +144,20 @@ def _stores(chosen: Variant) -> bool:
     return Capability.READ_BACK in chosen.system.capabilities
 
 
-def _repeated(spec: SeriesSpec, repeats: int, rounds: int, chosen: Variant) -> list[SeriesSpec]:
+def _repeated(spec: SeriesSpec, sizes: Protocol, chosen: Variant) -> list[SeriesSpec]:
     """Return one spec per repeat, rounds first. A system that stores nothing is only a bound, and runs once, last."""
-    rounds = rounds if spec.runs > 1 else 0  # a round has no cold run
-    last = rounds + repeats
+    rounds = sizes.rounds if spec.runs > 1 else 0  # a round has no cold run
+    last = rounds + sizes.repeats
     first = 1 if _stores(chosen) else last
-    return [replace(spec, repeat=number, in_round=number <= rounds) for number in range(first, last + 1)]
+    return [
+        replace(spec, repeat=number, in_round=number <= rounds, block=_block(number, sizes) if number <= rounds else 0)
+        for number in range(first, last + 1)
+    ]
+
+
+def _block(number: int, sizes: Protocol) -> int:
+    """Return the block of a round, both from 1: the first round is a block by itself."""
+    return 1 if number == 1 else 2 + (number - 2) // sizes.block
 
 
 def _check_compression(chosen: Variant, streams: StreamsSection, config: Config) -> None:
