@@ -8,6 +8,7 @@ when it fails. At the end come the time of each tier, against its budget, and th
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
@@ -22,6 +23,8 @@ NO_TESTS = 5  # pytest's exit code if no test was selected
 SLOWEST = 20
 PROGRAMS, TOOLS = ("iceberg-rest", "kafka", "postgres"), ("lance",)  # what the default tier uses
 PARALLEL = ["--dist", "loadscope", "--no-loadscope-reorder"]
+# Some machines forbid Python to keep compiled modules. Pipelines start thousands of processes, which would all compile.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @dataclass(frozen=True, slots=True)

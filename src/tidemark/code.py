@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import importlib
 import inspect
@@ -12,13 +11,16 @@ import traceback
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from tidemark.errors import ConfigError
 
 PACKAGE = Path(__file__).parent
-MODULE = re.compile(r"tidemark(\.\w+)+")
+# What the package's own source has, as its formatter writes it: no backslash, no second statement in a line.
+IMPORT = re.compile(r"^[ ]*(?:from|import) (tidemark[\w.]*)(?: import (\([^)]*\)|.*))?", re.MULTILINE)
+NAME = re.compile(r"#.*|(\w+)(?: as \w+)?")
+PROGRAM = re.compile(r"[\"'](tidemark(?:\.\w+)+)[\"']")
 
 
 def files(*places: str) -> list[Path]:
@@ -74,21 +76,21 @@ def led_to(module: str) -> frozenset[Path]:
         if path is None or path in found:
             continue
         found |= {path, *path.parent.glob("*.java")}
-        due += _imports(path)
+        due += imports(_text(path))
     return frozenset(found)
 
 
+def imports(source: str) -> set[str]:
+    """Return the package's modules that `source` names, and each name imported from one as if it were a module."""
+    names = set(PROGRAM.findall(source))
+    for module, imported in IMPORT.findall(source):
+        names |= {module, *(f"{module}.{name}" for name in NAME.findall(imported) if name)}
+    return names
+
+
 @cache
-def _imports(path: Path) -> tuple[str, ...]:
-    names: list[str] = []
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        elif isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and MODULE.fullmatch(node.value):
-            names.append(node.value)
-    return tuple(name for name in names if name.startswith(PACKAGE.name))
+def _text(path: Path) -> str:
+    return path.read_text()
 
 
 def _file(module: str) -> Path | None:
@@ -97,19 +99,28 @@ def _file(module: str) -> Path | None:
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """Return the SHA-256 (hex) of the code in `paths`, without comments and docstrings, which change no result."""
+    """Return the SHA-256 (hex) of the code in `paths`, without what changes no result: comments, docstrings, layout."""
     whole = hashlib.sha256()
     for path in sorted(paths):
-        content = meaning(path.read_text()) if path.suffix == ".py" else path.read_text()
-        whole.update(f"{path.relative_to(PACKAGE).as_posix()}\n{content}\n".encode())
+        whole.update(f"{path.relative_to(PACKAGE).as_posix()}\n{_meaning(path)}\n".encode())
     return whole.hexdigest()
 
 
+@cache
+def _meaning(path: Path) -> str:
+    return meaning(_text(path)) if path.suffix == ".py" else _text(path)
+
+
 def meaning(source: str) -> str:
-    """Return the syntax tree of `source` as text: without comments, layout and docstrings."""
-    tree = ast.parse(source)
-    described = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    for node in ast.walk(tree):
-        if isinstance(node, described) and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:]
-    return ast.dump(tree)
+    """Return the byte code of `source` as text, without line numbers, docstrings and assertions."""
+    return _described(compile(source, "", "exec", dont_inherit=True, optimize=2))
+
+
+def _described(value: object) -> str:
+    if isinstance(value, CodeType):
+        signature = (value.co_argcount, value.co_posonlyargcount, value.co_kwonlyargcount, value.co_flags)
+        names = (value.co_name, value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars)
+        return f"{signature} {names} {value.co_code.hex()} {_described(value.co_consts)}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_described, value))})"
+    return f"{{{', '.join(sorted(map(repr, value)))}}}" if isinstance(value, frozenset) else repr(value)

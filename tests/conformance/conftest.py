@@ -48,8 +48,10 @@ IN_COMMON = {
 
 # With a stack's libraries, only what these can change is tested again: not clients that have the same release in each
 # stack or whose client another one tests (these write and read once, in core), and not tests of our servers and
-# settings, in which no client of a stack makes a difference.
+# settings, in which no client of a stack makes a difference. DuckLake's catalog in PostgreSQL and its inlining are
+# tested by one system each, and not by the one that has both.
 SAME_IN_EACH_STACK = ("delta-rs", "lance", "null")
+TESTED_BY_OTHERS = (*CATALOGS, "ducklake-inlined-postgres")
 WITHOUT_A_STACK = (
     "test_a_new_system.py",
     "test_hudi_timeline.py",
@@ -77,7 +79,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         or getattr(item, "originalname", "") in OF_SERVERS
         or (
             item.path.parent.name != "core"
-            and any(f"[{name}" in item.name for name in (*SAME_IN_EACH_STACK, *CATALOGS))
+            and any(f"[{name}" in item.name for name in (*SAME_IN_EACH_STACK, *TESTED_BY_OTHERS))
         )
     ):
         item.add_marker(BY_STACK)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +28,25 @@ def test_comments_layout_and_docstrings_do_not_count() -> None:
 def test_code_counts() -> None:
     assert meaning(CODE) != meaning(CODE.replace("2 * x", "3 * x"))
     assert meaning("def f() -> None:\n    '''said'''\n") == meaning("def f() -> None:\n    '''else'''\n")
+
+
+def test_imports_are_those_of_the_syntax_tree() -> None:
+    sources = {path: path.read_text() for path in code.files("") if path.suffix == ".py"}
+    assert len(sources) > 300
+    assert {path: code.imports(source) for path, source in sources.items()} == {
+        path: {name for name in named(source) if name.startswith("tidemark")} for path, source in sources.items()
+    }
+
+
+def named(source: str) -> Iterator[str]:
+    """Yield what `source` imports, and string literals that look like the name of a module of the package."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.Constant) and re.fullmatch(r"tidemark(\.\w+)+", str(node.value)):
+            yield node.value
 
 
 FILES = {
@@ -56,7 +77,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget() -> None:
-    for each in (code.led_to, code._imports, plan.harness_digest, plan.client_digest):
+    for each in (code.led_to, code._text, code._meaning, plan.harness_digest, plan.client_digest):
         each.cache_clear()
 
 
