@@ -17,6 +17,7 @@ BASE = (
     "errors",
     "paths",
     "process_lifetime",
+    "without_pandas",
     "progress",
     "settings",
     "schema",

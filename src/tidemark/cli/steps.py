@@ -23,6 +23,7 @@ import typer
 from tidemark.errors import AnalysisError, ConfigError, TidemarkError, of_the_machine
 from tidemark.paths import Workspace, write_atomically
 from tidemark.progress import StatusLine, duration
+from tidemark.without_pandas import refuse_pandas
 
 if TYPE_CHECKING:
     from tidemark.config import Config
@@ -218,6 +219,7 @@ def measure(
     from tidemark.runs.plan import Goal
 
     with logged(log):
+        refuse_pandas()
         _measure(Workspace(Path.cwd()), spec, position or [0] * len(spec), Goal(precision, budget))
 
 
@@ -329,6 +331,8 @@ def analyse(
             raise ConfigError(f"found '{what}'; allowed: {', '.join(kinds)}")
         # Steps share the cores as processes; more threads in each would compete for them. NumPy reads it once.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        if what != "figures":
+            refuse_pandas()
         getattr(import_module("tidemark.pipeline.build"), f"build_{what}")(results)
 
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tidemark import without_pandas
 from tidemark.errors import StreamError
 from tidemark.services.programs.worker import Worker
 
@@ -17,7 +18,8 @@ class ProducerProcess(Worker):
 
     def __init__(self, module: str, directory: Path, *arguments: object) -> None:
         """Start `module`, in this process's environment; `arguments` are those of its command line."""
-        super().__init__("the producer", [sys.executable, "-m", module, *arguments], directory / "producer.log")
+        command = [sys.executable, "-m", without_pandas.NAME, module, *arguments]
+        super().__init__("the producer", command, directory / "producer.log")
 
     def answer(self, timeout_s: float | None = None) -> dict[str, Any]:
         """Return its next answer; raise StreamError if that is an error, or if there is none after `timeout_s`."""

@@ -289,7 +289,7 @@ class Lance(FullDurability):
     def ids(self) -> pa.ChunkedArray:
         if not duckdb_client.has_extensions(READER):
             return self._load().to_table(columns=["id"]).column(0)
-        with duckdb_client.connect(READER, self.context.directory) as connection:
+        with duckdb_client.connect(READER, self.context.directory, check=False) as connection:
             return connection.sql(f"SELECT id FROM {duckdb_client.literal(self._location)}").to_arrow_table().column(0)
 
     def read(self) -> pa.Table:

@@ -19,6 +19,7 @@ from pathlib import Path
 import confluent_kafka
 import pyarrow as pa
 
+from tidemark import without_pandas
 from tidemark.machine.processes import cpu_seconds
 from tidemark.process_lifetime import die_with_parent
 from tidemark.services.http import keep_loopback_direct
@@ -143,7 +144,7 @@ class OwnConsumer:
         return self._ended_seconds
 
     def _launch(self, order: Order) -> None:
-        command = [sys.executable, "-m", PROGRAM, os.getpid()]
+        command = [sys.executable, "-m", without_pandas.NAME, PROGRAM, os.getpid()]
         self._worker = worker = Worker("the consumer", command, self._log)
         worker.send(pickle.dumps(order))
         late = f"the consumer was not ready within {READY_SECONDS:.0f} s; its log is {self._log}"

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tidemark import without_pandas
 from tidemark.code import PACKAGE
 from tidemark.errors import MachineError, SystemFailure
 from tidemark.machine.processes import cpu_seconds
@@ -74,7 +75,7 @@ class Program(Worker):
         """Start `module`; `name` is used in messages and for the log in `folder`; `order` is pickled."""
         super().__init__(
             name,
-            launched([sys.executable, "-m", module]),
+            launched([sys.executable, "-m", without_pandas.NAME, module]),
             folder / f"{name.replace(' ', '-')}.log",
             env=server_environment(HOME=str(folder), PYTHONPATH=str(PACKAGE.parent)),
             cwd=folder,
