@@ -28,7 +28,7 @@ def configuration(systems: dict[str, Any]) -> dict[str, Any]:
     """Return a configuration with windows so short that most of the time passes outside them, where more can break."""
     return {
         "protocol": "short",
-        "protocols": {"short": {"window_seconds": 0.5, "runs": 2, "rounds": 1}},
+        "protocols": {"short": {"window_seconds": 0.5, "runs": 2, "rounds": 3, "block": 2}},
         "systems": systems,
         "cold": "none",
     }
@@ -64,6 +64,14 @@ def is_between_runs(sandbox: Sandbox) -> bool:
     return position is not None and position.series.name in names
 
 
+def is_in_the_last_round_of_a_block(sandbox: Sandbox) -> bool:
+    """Return True in a window of round 3, on servers that windows of round 2 were measured on before."""
+    before = [sandbox.root / each["directory"] / "outcome.json" for each in sandbox.plan() if each["repeat"] == 2]
+    position = sandbox.position()
+    in_block = position is not None and "-block-02-" in str(position.series) and sandbox.in_window()
+    return in_block and bool(before) and all(path.exists() for path in before)
+
+
 def is_analysing(sandbox: Sandbox) -> bool:
     return (sandbox.results / "logs/database.log").exists() and not (sandbox.results / "figures/index.json").exists()
 
@@ -77,13 +85,14 @@ class Phase:
     times: int
 
 
-# Provisioning and preprocessing come first, because they are not repeated once they have succeeded. A series that
-# is due goes through all phases of the second group; the third is reached once no series is due any more.
+# Provisioning and preprocessing come first, because they are not repeated once they have succeeded, and rounds before
+# series. A series that is due goes through all phases of the third group; the last is reached once none is due.
 EARLY = (Phase(is_provisioning, 1.5, 3), Phase(is_preparing, 0.6, 2))
+WITHIN_BLOCK = (Phase(is_in_the_last_round_of_a_block, 0.3, 2),)
 WITHIN_SERIES = (
     Phase(is_starting_servers, 4.0, 4),
-    Phase(is_running, 0.5, 4),
-    Phase(is_after_the_window, 0.5, 4),
+    Phase(is_running, 0.5, 3),
+    Phase(is_after_the_window, 0.5, 3),
     Phase(is_between_runs, 1.0, 1),
 )
 LATE = (Phase(is_analysing, 3.0, 2),)
@@ -121,7 +130,7 @@ def kill_once(sandbox: Sandbox, phase: Phase, delay_s: float, tally: Tally) -> N
 def kill_again_and_again(sandbox: Sandbox, seed: int = SEED) -> Tally:
     """Kill in all phases; within each group except the first, their order is drawn from `seed`."""
     chance, tally = random.Random(seed), Tally()
-    for group in (EARLY, WITHIN_SERIES, LATE):
+    for group in (EARLY, WITHIN_BLOCK, WITHIN_SERIES, LATE):
         due = [phase for phase in group for _ in range(phase.times)]
         if group is not EARLY:
             chance.shuffle(due)
@@ -158,9 +167,9 @@ def test_kills_at_any_moment_lose_and_duplicate_nothing(make_sandbox: MakeSandbo
     sandbox.know("null", 50_000)  # the other one is probed, and killed during the probe as well
     tally = kill_again_and_again(sandbox)
     print(f"killed: {tally.kills}")
-    assert sum(tally.kills.values()) >= 20
+    assert sum(tally.kills.values()) >= 20 and tally.kills[is_in_the_last_round_of_a_block.__name__] == 2
     check_the_end(sandbox, tally)
-    assert len(sandbox.runs()) == 2 * (2 + 1 + 2), "null by itself, and the other one in a round and by itself"
+    assert len(sandbox.runs()) == 2 * (2 + 3 + 2), "null by itself, and the other one in three rounds and by itself"
 
 
 @pytest.mark.long(reason="every table system, killed five times each")
