@@ -19,7 +19,8 @@ from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, INLINED, STANDARD, batch
 from tidemark.analysis.formatting import MissingCell, number, shown
 from tidemark.analysis.statistics import Estimate
 from tidemark.errors import AnalysisError
-from tidemark.pipeline.build import build_tables
+from tidemark.pipeline.build import build_tables, parts
+from tidemark.results.report.answer import read_first
 from tidemark.results.tables.setup import same_version
 from tidemark.results.tables.table import Column, Table
 from tidemark.runs.runset import RunSet
@@ -120,6 +121,29 @@ def test_pairs_are_compared_by_their_intervals(tables: Path) -> None:
     found = row(tables, "ratios", a="DuckLake", b="DuckLake + inlining", mode="single")
     assert float(found["write_ratio_low"]) <= 1.25 <= float(found["write_ratio_high"])
     assert found["verdict"].startswith("slower by at least ")
+
+
+def test_one_system_under_two_names_gives_a_noise_floor(tables: Path, tmp_path: Path) -> None:
+    """Plant a twin that is 8 % slower, which no system is: the floor is beyond that, in each row of the mode."""
+    twin = replace(DUCKLAKE, system="twin", title="Twin", median_ms=1.08 * DUCKLAKE.median_ms, like="ducklake")
+    models = (DUCKLAKE, twin, ICEBERG_DUCKDB, batched(DUCKLAKE), batched(ICEBERG_DUCKDB))
+    results = write_run_set(tmp_path, models, window_s=4.0)
+    build_tables(results)
+    found = read(results / "tables", "ratios")
+    floors = {(each["mode"], each["write_floor [%]"]) for each in found}
+    assert len(found) == 3 + 1 and len(floors) == 2
+    assert 8 < float(dict(floors)["single"]) < 20
+    assert {each["write_floor_missing"] for each in found if each["mode"] != "single"} == {
+        "no system was measured under two names"
+    }
+    (entry,) = [each for each in read_first_of(results) if each["label"] == "Noise floor"]
+    assert entry["text"].startswith("One system under two names (single) differs by at most, at 95 %: median write")
+    assert [each for each in read(tables, "ratios") if each["write_floor [%]"]] == []
+
+
+def read_first_of(results: Path) -> list[dict[str, Any]]:
+    run_set = RunSet.load(results)
+    return read_first(run_set, [part.measures for part in parts(run_set)])
 
 
 def test_the_time_budget_adds_up(tables: Path) -> None:

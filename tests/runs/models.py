@@ -34,6 +34,7 @@ class Model:
     threads: int = 1
     config: tuple[tuple[str, Any], ...] = ()  # configuration of its series, as far as a test needs it
     stack: str = "thesis"
+    like: str = ""  # the system that it is another name of
     status: str = "complete"
     reason: str | None = None
     exit_code: int = 0

@@ -171,7 +171,7 @@ def manifest(
         "events": events,
         "system": {
             "name": model.system,
-            "base": model.system,
+            "base": model.like or model.system,
             "title": model.title,
             "format": model.format,
             "client": model.client,
@@ -391,7 +391,7 @@ def write_run_set(
                 "id": identity,
                 "system": model.system,
                 "title": model.title,
-                "base": model.system,
+                "base": model.like or model.system,
                 **({"workload": "streams"} if version > 1 else {}),
                 "mode": model.mode,
                 "batch_size": model.batch_size,

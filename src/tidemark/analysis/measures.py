@@ -34,9 +34,10 @@ from tidemark.analysis.metrics import (
     enough,
 )
 from tidemark.analysis.rounds import RoundVariance
-from tidemark.analysis.statistics import BootstrapEstimate, generator
+from tidemark.analysis.statistics import BootstrapEstimate, generator, known
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Repeat, RunSet, Series
+from tidemark.runs.views import twins
 
 __all__ = ["Measures", "NotAvailable"]
 
@@ -232,6 +233,21 @@ class Measures:
     def ratio(self, quantity: Metric, a: Series | None, b: Series | None) -> BootstrapEstimate:
         """Return `quantity` of `a` over that of `b`, hot runs: the ratio of medians, of throughputs, ..."""
         return checked_ratio(self.hot(quantity, a), self.hot(quantity, b))
+
+    def noise_floor(self, quantity: Metric, mode: str) -> BootstrapEstimate:
+        """Return how far apart one system under two names may be in `quantity`, in per cent of the smaller: A/A.
+
+        It is the farther end of the 95 % interval of their ratio, the largest one of several pairs. Raises NotAvailable
+        if no system was measured under two names.
+        """
+        pairs = twins(self.run_set.select(mode=mode, harness=False))
+        if not pairs:
+            raise NotAvailable("no system was measured under two names")
+        found = [self.ratio(quantity, a, b).estimate("") for a, b in pairs]
+        ends = [end for each in found for end in (each.low, each.high) if end]
+        if not ends:
+            raise NotAvailable("the ratio of one system under two names has no interval")
+        return known(100 * (max(max(end, 1 / end) for end in ends) - 1))
 
     def difference(self, quantity: Metric, a: Series | None, b: Series | None) -> BootstrapEstimate:
         """Return `quantity` of `a` minus that of `b`, hot runs, in its unit."""

@@ -6,8 +6,9 @@ wherever runs of one result set, or of two, differ in them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import combinations
 from pathlib import Path
 
 from tidemark.errors import AnalysisError
@@ -69,6 +70,16 @@ def counterparts(run_set: RunSet, mode: str | None = None) -> Iterator[tuple[Ser
             for now in run_set.select(mode=then.mode, stack=stack, harness=False):
                 if (now.system, now.batch_size) == (then.system, then.batch_size):
                     yield then, now
+
+
+def twins(series: Iterable[Series]) -> list[tuple[Series, Series]]:
+    """Return each pair of series that measured one system with the same options under two names, hot."""
+    found: dict[str, list[Series]] = {}
+    for each in series:
+        if each.hot_runs:
+            system = each.hot_runs[0].manifest.system
+            found.setdefault(f"{system.base} {system.options}", []).append(each)
+    return [pair for same in found.values() for pair in combinations(same, 2)]
 
 
 def last_hot(series: Series) -> Run | None:

@@ -5,7 +5,7 @@ The answers are shown in the terminal, too, after a measurement.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -30,6 +30,7 @@ def read_first(run_set: RunSet, studies: Sequence[Measures]) -> list[dict[str, A
         ("Protocol", _protocol(run_set), False),
         *(("Rounds", sentence, False) for sentence in run_set.ended),
         ("What bounds the numbers", _bounds(run_set, studies), False),
+        *(("Noise floor", sentence, False) for measures in studies for sentence in _noise_floor(measures)),
         ("Marks", *_marks(run_set)),
         ("Failures", *_failures(run_set)),
         *(("Does not belong together", sentence, True) for sentence in mixture(run_set)),
@@ -76,6 +77,22 @@ def _bounds(run_set: RunSet, studies: Sequence[Measures]) -> str:
     told = f"Intervals are 95 %. {run_set.coverage}{harness if limits else ''}"
     alone = all(series.study == FIRST_STUDY for series in run_set.series)
     return f"{told} {'One client writes to one table on' if alone else 'Clients and servers share'} one machine."
+
+
+def _noise_floor(measures: Measures) -> Iterator[str]:
+    """Yield a sentence for each mode in which a system was measured under two names."""
+    for mode in modes(measures.run_set):
+        floors = []
+        for quantity in measures.quantities.headline:
+            with suppress(NotAvailable):
+                floor = measures.noise_floor(quantity, mode).estimate("%")
+                floors.append(f"{quantity.noun} {estimate_text(floor)}")
+        if floors:
+            name = measures.run_set.select(mode=mode)[0].mode_title
+            yield (
+                f"One system under two names ({name}) differs by at most, at 95 %: {'; '.join(floors)}. Smaller "
+                "differences of two systems need not be theirs."
+            )
 
 
 def _marks(run_set: RunSet) -> tuple[str, bool]:

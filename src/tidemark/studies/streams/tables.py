@@ -166,12 +166,13 @@ def _ratios(builder: TableBuilder) -> Table:
     for mode in MODES:
         series = [each for each in builder.run_set.select(mode=mode, harness=False) if each.hot_runs]
         runs += [run for each in series for run in each.hot_runs]
+        floors = [attempt("%", partial(measures.noise_floor, each, mode)) for each in (WRITE_MEDIAN, HARNESS_RATE)]
         for a, b in combinations(series, 2):
             times = attempt("", partial(measures.ratio, WRITE_MEDIAN, a, b))
             rates = attempt("", partial(measures.ratio, HARNESS_RATE, a, b))
             delta = attempt("", partial(measures.dominance, "write_ns", a, b))
             verdict = comparison(partial(measures.ratio, WRITE_MEDIAN, a, b))
-            rows.append([a.title, b.title, a.mode_title, times, rates, delta, verdict])
+            rows.append([a.title, b.title, a.mode_title, times, rates, delta, verdict, *floors])
     columns = (
         Column("a", "A"),
         Column("b", "B"),
@@ -180,11 +181,15 @@ def _ratios(builder: TableBuilder) -> Table:
         Column("rate_ratio", "Harness throughput, A / B", interval=True),
         Column("delta", "Cliff's delta of write times", interval=True),
         Column("verdict", "Writes of A"),
+        Column("write_floor", "Noise floor of write times", "%"),
+        Column("rate_floor", "Noise floor of throughput", "%"),
     )
     notes = [
         "Ratios compare the typical hot runs. Cliff's delta is the share of pairs in which A's write takes longer "
         "minus the share in which B's does; 0 means neither. The verdict follows from the interval of the ratio of "
         "medians.",
+        "A noise floor is what one system measured under two names (A/A) differs by at most, at 95 %: smaller "
+        "differences of two systems need not be theirs.",
         f"Intervals are 95 %. {builder.run_set.coverage}",
     ]
     title = "Pairs of systems: ratios of hot runs"
