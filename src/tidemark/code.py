@@ -17,6 +17,9 @@ from typing import Any
 from tidemark.errors import ConfigError
 
 PACKAGE = Path(__file__).parent
+# Packages and files whose code determines what is measured, and how. Planning and analysis are not included, nor are
+# the shapes of run files, whose meaning has a version, and the declarations of settings, whose values a run records.
+MEASURING = ("machine", "measure", "services", "stream", "studies", "systems", "process_lifetime.py")
 # What the package's own source has, as its formatter writes it: no backslash, no second statement in a line.
 IMPORT = re.compile(r"^[ ]*(?:from|import) (tidemark[\w.]*)(?: import (\([^)]*\)|.*))?", re.MULTILINE)
 NAME = re.compile(r"#.*|(\w+)(?: as \w+)?")
@@ -103,6 +106,14 @@ def digest(paths: Iterable[Path]) -> str:
     whole = hashlib.sha256()
     for path in sorted(paths):
         whole.update(f"{path.relative_to(PACKAGE).as_posix()}\n{_meaning(path)}\n".encode())
+    return whole.hexdigest()
+
+
+def on_disk() -> str:
+    """Return the SHA-256 (hex) of the files of `MEASURING` as they are on the disk now, comments included."""
+    whole = hashlib.sha256()
+    for path in files(*MEASURING):
+        whole.update(path.read_bytes())
     return whole.hexdigest()
 
 

@@ -219,13 +219,18 @@ def test_round_goes_on_with_new_servers_after_one_was_killed(make_sandbox: MakeS
 
 
 def test_run_of_a_halted_measuring_process_is_repeated(sandbox: Sandbox) -> None:
-    """Repeat only for the halt: the limits on other work of this machine are too high to be reached."""
+    """Repeat only for the halt: the limits on other work of this machine are too high to be reached.
+
+    Meanwhile a file of the code is edited, which the halted run states, and not the next one: its process is another.
+    """
     most = {"foreign_cores": 100.0, "steal_cores": 100.0, "gap_seconds": 0.5, "disk_share": 1e6, "retries": 1}
     sandbox.configure({**faulty("ducklake", window_seconds=8), "disturbance": most})
     process = sandbox.start("all", *MEASURE_ONLY)
     wait_for("the window", in_its_window(sandbox), process)
     number = max(each.pid for each in sandbox.processes() if "measure" in words_of(each))  # the child of the two
     os.kill(number, signal.SIGSTOP)
+    with (sandbox.root / "src/tidemark/measure/oracle.py").open("a") as file:
+        file.write("# a remark\n")
     time.sleep(5)
     os.kill(number, signal.SIGCONT)
     result = finish(process)
@@ -236,6 +241,9 @@ def test_run_of_a_halted_measuring_process_is_repeated(sandbox: Sandbox) -> None
     (counted,) = sandbox.counted("faulty")
     run = sandbox.runs()[str(Path(counted).relative_to(sandbox.results))]
     assert not [why for why in run["interference"]["disturbed"] if "halted" in why]
+    changed = "the code changed while it was measured"
+    (halted,) = Path(counted).parent.glob("disturbed/run-0-1/run.json")
+    assert changed in json.loads(halted.read_text())["marks"] and changed not in run["marks"]
 
 
 @pytest.fixture

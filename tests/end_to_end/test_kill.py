@@ -169,6 +169,8 @@ def test_kills_at_any_moment_lose_and_duplicate_nothing(make_sandbox: MakeSandbo
     print(f"killed: {tally.kills}")
     assert sum(tally.kills.values()) >= 20 and tally.kills[is_in_the_last_round_of_a_block.__name__] == 2
     check_the_end(sandbox, tally)
+    log = (sandbox.results / "logs/streams-block-02-thesis/postgres.log").read_text()
+    assert "checkpoint starting: immediate force wait" in log, "one is written before each window of a block"
     assert len(sandbox.runs()) == 2 * (2 + 3 + 2), "null by itself, and the other one in three rounds and by itself"
 
 

@@ -106,6 +106,16 @@ def test_null_system_is_measured_once_in_the_last_round() -> None:
     assert [spec.name for spec in specs if spec.repeat == 1] == ["ducklake"], "the first round is of systems alone"
 
 
+def test_twin_is_the_first_storing_system_with_the_same_options_under_a_second_name() -> None:
+    systems = 'streams.systems={"null": {}, mine: {like: ducklake, title: Mine, durability: full}, delta-rs: {}}'
+    once = "streams.protocols={quick: {window_seconds: 8, runs: 2, twin: true}}"
+    found = {spec.name: spec for spec in made(systems, once).series}
+    assert set(found) == {"null", "mine", "delta-rs", "mine-twin"} and found["mine"].id != found["mine-twin"].id
+    of = [(found[name].system, found[name].options, found[name].settings) for name in ("mine", "mine-twin")]
+    assert of[0] == of[1] and found["mine-twin"].title == "mine-twin"
+    assert {spec.name for spec in made("protocol=reference", systems).series} == set(found)
+
+
 def test_processor_sweep_is_limited_to_the_processors_of_the_machine() -> None:
     sweep = "streams.sweep={cores: {axis: cpus, values: [1, 4096]}}"
     plan = made("streams.systems={delta-rs: {}}", sweep, "streams.sweeps=[cores]")

@@ -123,6 +123,20 @@ def test_pairs_are_compared_by_their_intervals(tables: Path) -> None:
     assert found["verdict"].startswith("slower by at least ")
 
 
+def test_cold_start_is_given_in_seconds_of_the_first_commits(tmp_path: Path) -> None:
+    """Plant a run 0 whose commits of 10 ms take 30 % longer: 3 ms more each, in windows of about 200 commits."""
+    slow = replace(DUCKLAKE, factors=(1.3, 1.0, 1.0), outliers=0.0, sigma=0.02)
+    results = write_run_set(tmp_path, (slow, replace(ICEBERG_DUCKDB, outliers=0.0, sigma=0.02)), window_s=2.0)
+    build_tables(results)
+    found = row(results / "tables", "cold-effect", system="DuckLake", mode="single")
+    for commits in (1, 20, 100):
+        cost = float(found[f"cost_{commits} [s]"])
+        assert cost == pytest.approx(0.003 * commits, abs=0.001 + 0.0003 * commits)
+        assert float(found[f"cost_{commits}_low"]) < cost < float(found[f"cost_{commits}_high"])
+    short = row(results / "tables", "cold-effect", system="Iceberg (DuckDB)", mode="single")
+    assert short["cost_20 [s]"] and "needs 100 commits" in short["cost_100_missing"]
+
+
 def test_one_system_under_two_names_gives_a_noise_floor(tables: Path, tmp_path: Path) -> None:
     """Plant a twin that is 8 % slower, which no system is: the floor is beyond that, in each row of the mode."""
     twin = replace(DUCKLAKE, system="twin", title="Twin", median_ms=1.08 * DUCKLAKE.median_ms, like="ducklake")

@@ -68,6 +68,17 @@ def test_databases_are_created_and_dropped(postgres: Postgres) -> None:
     postgres.drop_database('odd "name"')
 
 
+def test_settled_server_has_written_a_checkpoint(postgres: Postgres) -> None:
+    def last() -> object:
+        with postgres.connect() as connection:
+            return connection.execute("SELECT checkpoint_lsn FROM pg_control_checkpoint()").fetchall()
+
+    before = last()
+    assert last() == before, "asking writes none"
+    postgres.settle()
+    assert last() != before
+
+
 def test_statements_are_counted_once_counting_is_enabled(shared_workspace: Workspace) -> None:
     """Count the successful statements of one database, without those of the connection that reads the count."""
     with Postgres(shared_workspace, shared_workspace.work / "counting", PostgresSettings()) as server:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.metrics import NotReached, enough
-from tidemark.analysis.statistics import BootstrapEstimate, median, ratio_of_sums
+from tidemark.analysis.statistics import BootstrapEstimate, known, median, ratio_of_sums
 from tidemark.runs.run import Run
 
 Numbers = NDArray[Any]
@@ -49,6 +49,12 @@ def rate(rows: Numbers, write_ns: Numbers, commits: int, rng: np.random.Generato
     """Return the rows of the first `commits` per second inside `write`; `rows`: int[commits], those of each commit."""
     _reached(write_ns, commits)
     return ratio_of_sums(rows[:commits].astype(np.int64) * 1_000_000_000, np.maximum(write_ns[:commits], 1), rng)
+
+
+def total(write_ns: Numbers, commits: int) -> BootstrapEstimate:
+    """Return the seconds inside `write` of the first `commits`; raise NotReached if the window did not have them."""
+    _reached(write_ns, commits)
+    return known(max(float(write_ns[:commits].sum()), 1.0) / 1e9)
 
 
 def by_age(write_ns: Numbers) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

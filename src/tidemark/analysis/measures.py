@@ -170,6 +170,10 @@ class Measures:
         name = f"cold effect {quantity.name}"
         return self._typical_ratio(name, quantity, series, units, partial(self._cold_ratios, quantity))
 
+    def cold_cost(self, quantity: Metric, series: Series) -> BootstrapEstimate:
+        """Return `quantity` of run 0 minus that of the hot runs, in its unit."""
+        return self.cold(quantity, series).difference(self.hot(quantity, series))
+
     def cold_start(self, quantity: Metric, series: Series) -> BootstrapEstimate:
         """Return the cold-start factor of something a run does once: its value in run 0 over the hot runs' median."""
         units = self._cold_starts(quantity, series)

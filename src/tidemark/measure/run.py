@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tidemark import __version__
+from tidemark import __version__, code
 from tidemark.errors import MachineError
 from tidemark.machine import cold
 from tidemark.machine.disk import settle
@@ -24,6 +24,9 @@ from tidemark.runs.proofs import ColdProof
 from tidemark.runs.serde import pairs
 from tidemark.runs.spec import FORMAT
 from tidemark.services.base import files_below
+
+CODE = code.on_disk()  # when this process began to measure
+CODE_CHANGED = "the code changed while it was measured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ def measure_run(test_bed: TestBed, number: int, before: RunHistory, last: bool, 
             opening=opening,
             warm_up=before.warm_up,
             time_budget_ns=pairs(window.budget()),
-            marks=description.marks + interference.disturbed,
+            marks=description.marks + interference.disturbed + (() if code.on_disk() == CODE else (CODE_CHANGED,)),
             interference=interference,
             producer=description.producer,
             sampler_cpu_s=watch.sampler.cpu_s,

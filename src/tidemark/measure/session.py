@@ -31,7 +31,7 @@ from tidemark.process_lifetime import was_interrupted
 from tidemark.runs.outcome import SeriesRecord
 from tidemark.runs.proofs import ColdProof
 from tidemark.runs.spec import SeriesSpec
-from tidemark.services.servers import prepared, started_here
+from tidemark.services.servers import Servers, prepared, started_here
 from tidemark.software.stacks import locks
 from tidemark.systems.registry import variant_of
 
@@ -76,9 +76,11 @@ def measure_in_turn(sessions: Sequence[ServerSession]) -> None:
     """Measure the missing runs of each series, in order, on the same servers, and write its outcome.
 
     A series that fails is the last one: the others need servers and processes that it has not used. A system that is
-    steady since an earlier round is not warmed up again.
+    steady since an earlier round is not warmed up again. Before each series all servers settle, those of other systems
+    too.
     """
     with _test_beds(sessions, None) as (test_beds, proof):
+        servers = Servers({kind: service for each in test_beds for kind, service in each.servers.by_class.items()})
         processors, previous = os.sched_getaffinity(0), "the servers' start"
         medians: dict[str, list[float]] = {}  # of the latest run of each system and mode
         for session, test_bed in zip(sessions, test_beds, strict=True):
@@ -88,7 +90,7 @@ def measure_in_turn(sessions: Sequence[ServerSession]) -> None:
             try:
                 with record.attempt():
                     known = medians.get(spec.repeated_id, [])
-                    work = partial(_measure, session, test_bed, record.missing(spec.numbers), before, known)
+                    work = partial(_measure, session, test_bed, servers, record.missing(spec.numbers), before, known)
                     medians[spec.repeated_id] = with_logs(work, session)
             except TidemarkError as error:
                 record.end("failed", str(error), error.exit_code)
@@ -98,8 +100,14 @@ def measure_in_turn(sessions: Sequence[ServerSession]) -> None:
 
 
 def _measure(
-    session: ServerSession, test_bed: TestBed, missing: list[int], before: RunHistory, medians: list[float]
+    session: ServerSession,
+    test_bed: TestBed,
+    servers: Servers,
+    missing: list[int],
+    before: RunHistory,
+    medians: list[float],
 ) -> list[float]:
+    _explaining(test_bed, "before the window", servers.settle)
     if test_bed.workload.needs_probe():
         _explaining(test_bed, "the probe", partial(test_bed.workload.probe, test_bed, session.show))
     return _runs(test_bed, missing, before, cold.choose(session.spec.cold), session.show, medians)

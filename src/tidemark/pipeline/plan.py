@@ -37,9 +37,6 @@ ROUND = "TIDEMARK_ROUND"
 # Overhead of a series by itself, of one in a round, and of a run, in addition to windows.
 SERIES_SECONDS, IN_ROUND_SECONDS, RUN_SECONDS = 8.0, 1.0, 5.0
 RESULTS_SECONDS = 45.0  # for tables, figures, report and paper, once all is measured
-# Packages and files whose code determines what is measured, and how. Planning and analysis are not included, nor are
-# the shapes of run files, whose meaning has a version, and the declarations of settings, whose values a run records.
-MEASURING = ("machine", "measure", "services", "stream", "studies", "systems", "process_lifetime.py")
 FRAME = "tidemark.measure.series"
 NOT_ITS_OWN = "studies/study.py"  # what every study has, and no study measures with
 DECLARATIONS = "config.py"  # in the folder of a study
@@ -369,5 +366,5 @@ def client_digest(system: str) -> str:
 
 
 def _measuring(paths: frozenset[Path]) -> list[Path]:
-    measuring = [path for path in code.files(*MEASURING) if path in paths and path != code.PACKAGE / NOT_ITS_OWN]
+    measuring = [path for path in code.files(*code.MEASURING) if path in paths and path != code.PACKAGE / NOT_ITS_OWN]
     return [path for path in measuring if path.name != DECLARATIONS]

@@ -311,6 +311,9 @@ class Service(ABC):
             self._made.remove(made)
             ledger_of(self.workspace).dropped(made)
 
+    def settle(self) -> None:  # noqa: B027 - most do nothing by themselves
+        """Do now what the server would do by itself at some later time; nothing for most servers."""
+
     def check(self) -> None:
         """Raise ServiceError, with the end of the log, if the server should be running and is not."""
         if self.is_external:

@@ -49,6 +49,12 @@ class Servers:
         for service in tuple(self._awaited):
             wait_for(service)
 
+    def settle(self) -> None:
+        """Have each server do what it would do later by itself, perhaps in a window; one that has died is left out."""
+        for service in self.by_class.values():
+            if not service.has_ended():
+                service.settle()
+
     def check(self) -> None:
         """Raise ServiceError if one of them has died."""
         for service in self.by_class.values():

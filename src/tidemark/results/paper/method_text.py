@@ -136,7 +136,10 @@ def _interference(run_set: RunSet) -> str:
         repeated = f" {runs} measured again; the first measurement is kept, but does not count."
     least, most = (f"{end:.2f}" for end in (min(foreign), max(foreign)))
     cores = most if least == most else f"between {least} and {most}"
-    return f"{marked}.{repeated} Averaged over a window, other programs keep {cores} cores busy."
+    idle = (
+        "; servers of other systems, which idle, are among them" if any(each.block for each in run_set.repeats) else ""
+    )
+    return f"{marked}.{repeated} Averaged over a window, other programs keep {cores} cores busy{idle}."
 
 
 def _attempts(run_set: RunSet) -> str:

@@ -187,6 +187,6 @@ def in_lines(found: Sequence[dict[str, Any]], synthetic: bool, repeated: bool) -
     chosen = [each for each in found if each["best"]][:LINES]
     apart = [f"{each['title'][0].lower()}{each['title'][1:]}: {each['apart']}" for each in chosen if each["apart"]]
     text = "; ".join(apart) or "every other system differs from these by more than the intervals"
-    text += "" if repeated else "; each was measured once, and how repeats differ is not known"
+    text += "" if repeated else "; each was measured once, and another measurement may lie outside of its interval"
     lines = [f"{each['title']}: {each['text']}." for each in chosen]
     return [*lines, f"Compared: {text}{' (SYNTHETIC dataset)' if synthetic else ''}."] if chosen else []

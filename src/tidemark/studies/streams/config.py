@@ -61,6 +61,13 @@ class Protocol(Struct, frozen=True, kw_only=True):
         Annotated[float, Meta(ge=0, le=1_000_000)],
         about("Minutes after which no further block of rounds is begun; 0: without a limit."),
     ] = 0
+    twin: Annotated[
+        bool,
+        about(
+            "Whether the first system that stores rows is measured under a second name as well, NAME-twin: the two "
+            "differ by the noise floor."
+        ),
+    ] = False
     null_seconds: (
         Annotated[
             Seconds,
@@ -169,7 +176,7 @@ class StreamsConfig(Struct, frozen=True, kw_only=True):
             "precision": 10,
             "budget_minutes": 30,
         },
-        reference={"window_seconds": 60, "runs": 3, "repeats": 2},
+        reference={"window_seconds": 60, "runs": 3, "repeats": 2, "twin": True},
         thesis={"window_seconds": 300, "runs": 3},
     )
     systems: Systems = Shipped(

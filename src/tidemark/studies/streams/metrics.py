@@ -174,6 +174,10 @@ def _at_age(run: Run, age: int) -> BootstrapEstimate:
     return ages.at_age(run.column("write_ns"), age, generator(run.label, f"age {age}"))
 
 
+def _total(run: Run, commits: int) -> BootstrapEstimate:
+    return ages.total(run.column("write_ns"), commits)
+
+
 def _growth_to(run: Run, age: int) -> BootstrapEstimate:
     return ages.growth(run.column("write_ns"), age, generator(run.label, f"growth to {age}"))
 
@@ -282,6 +286,13 @@ WRITE_AMPLIFICATION = Metric("write amplification", "", "Write amplification", _
 ON_DISK = Metric("on the disk at the end", "%", "On the disk at the end", _on_disk, HIGHER)
 # First write of the window; in run 0, the first one after a cold start.
 FIRST_WRITE = Metric("first write", "ms", "First write", _first_write, LOWER)
+# Time inside `write` of the first commits, by which a cold start is compared with a hot one.
+FIRST_SECONDS = {
+    commits: Metric(
+        f"write time of the first {commits}", "s", f"Commits 1 to {commits}", partial(_total, commits=commits)
+    )
+    for commits in (1, 20, 100)
+}
 # State of the table before inlined rows are flushed.
 FLUSH_PER_ROW = Metric("flush per row", "µs", "Flush per row", _flush_per_row, LOWER)
 MERGE_PER_ROW = Metric("merge per row", "µs", "Merge per row", _merge_per_row, LOWER)

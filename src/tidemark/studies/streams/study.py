@@ -24,7 +24,7 @@ from tidemark.studies.streams.session import Rates, Session
 from tidemark.studies.streams.settings import AHEAD, PRODUCER, SECTION, StreamSettings, StreamsSection
 from tidemark.studies.study import Study
 from tidemark.systems.base import Capability, Variant
-from tidemark.systems.registry import spec_of, variant, with_defaults
+from tidemark.systems.registry import SystemEntry, spec_of, variant, with_defaults
 from tidemark.systems.tables import TableSystem
 
 STUDY = Study(
@@ -94,7 +94,7 @@ def section(config: Config) -> StreamsSection:
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     streams = section(config)
     made: list[SeriesSpec] = []
-    for entry, mode in itertools.product(streams.systems, streams.modes):
+    for entry, mode in itertools.product((*streams.systems, *_twin(streams, config)), streams.modes):
         chosen = variant(entry, config.origin, (SECTION, "systems"), TableSystem)
         _check_compression(chosen, streams, config)
         settings = streams.settings(mode)
@@ -118,6 +118,13 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
             for varied in _vary(spec, settings, name, streams, config):
                 made += _repeated(varied, own, chosen)
     return made
+
+
+def _twin(streams: StreamsSection, config: Config) -> list[SystemEntry]:
+    """Return the first system that stores rows, under a second name, if the protocol asks for that."""
+    asked = streams.systems if streams.protocol.twin else ()
+    storing = (each for each in asked if _stores(variant(each, config.origin, (SECTION, "systems"), TableSystem)))
+    return [replace(each, name=f"{each.name}-twin", title=None) for each in itertools.islice(storing, 1)]
 
 
 def goal(config: Config) -> Goal:

@@ -14,6 +14,7 @@ from tidemark.runs.run import STATES, Run
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import MODES, STAGES
 from tidemark.studies.streams.metrics import (
+    FIRST_SECONDS,
     FIRST_WRITE,
     GROWTH,
     GROWTH_TO,
@@ -217,6 +218,7 @@ def _cold_effect(builder: TableBuilder) -> Table:
                 comparison(partial(measures.cold_effect, WRITE_MEDIAN, series)),
                 first / 1e6 if first is not None else None,
                 attempt("", partial(measures.cold_start, FIRST_WRITE, series)),
+                *(attempt("s", partial(measures.cold_cost, each, series)) for each in FIRST_SECONDS.values()),
             ]
         )
     columns = (
@@ -230,6 +232,10 @@ def _cold_effect(builder: TableBuilder) -> Table:
         Column("verdict", "Writes of run 0"),
         Column("first_write", "First write of run 0", "ms"),
         Column("first_write_ratio", "First write, run 0 / median of hot", interval=True),
+        *(
+            Column(f"cost_{commits}", f"Run 0 less hot, commits 1 to {commits}", "s", interval=True)
+            for commits in FIRST_SECONDS
+        ),
     )
     notes = [
         "A series has one run 0. Unless series are repeated, its variance is estimated from the hot runs of all "
@@ -237,6 +243,9 @@ def _cold_effect(builder: TableBuilder) -> Table:
         f"State of run 0: {STATES}",
         "The first write is the very first of a window (of the first repeat, if series are repeated). After a cold "
         "start, it shows what starting cold costs.",
+        "Run 0 less hot: the seconds that the first commits take longer after a cold start, whatever the length of the "
+        "window. They contain the page cache, new processes and connections, and being first, which one run 0 does not "
+        "tell apart.",
     ]
     title = "Cost of a cold start: run 0 compared with hot runs"
     return builder.table("cold-effect", title, columns, rows, builder.run_set.runs, notes)
