@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 TESTS = Path(__file__).parent
 # Files that share servers which take long to start, by name of the group; any other file is a group by itself.
 TOGETHER = {"conformance/slow/test_lakehouses.py": "spark", "services/slow/test_spark.py": "spark"}
-# One process runs the pipelines of studies, and one those that fail, stop and go on: a machine measures one series at a
-# time, and each of the two processes counts as one (tests/end_to_end/conftest.py).
-PIPELINES, OF_STUDIES = "end_to_end", "end_to_end of studies"
-STUDIES = ("catalogs", "deltars", "deltars_legacy", "engines", "freshness", "ingest", "lhbench")
+# Three processes run pipelines, about equally long: a machine measures one series at a time, and each of the processes
+# counts as one (tests/end_to_end/conftest.py). Files that are not named here belong to the third.
+PIPELINES = "end_to_end"
+FIRST_PIPELINES = (("faults", "kill", "second_study"), ("catalogs", "freshness", "lhbench"))
 # The longest come first, so that short ones fill both processes at the end.
 LONGEST = ("end_to_end", "nix", "stacks", "scale", "conformance")
 NEED_A_REASON = ("alone", "long")
@@ -47,7 +47,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0].removeprefix("tests/")
             if file.startswith(f"{PIPELINES}/"):
-                return OF_STUDIES if Path(file).stem.removeprefix("test_") in STUDIES else PIPELINES
+                name = Path(file).stem.removeprefix("test_")
+                return next((f"{PIPELINES} {names}" for names in FIRST_PIPELINES if name in names), PIPELINES)
             return TOGETHER.get(file, file)
 
     return ByFile(config, log)

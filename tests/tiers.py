@@ -78,7 +78,7 @@ TIERS = (
     Tier(
         "all",
         45,
-        4,
+        5,
         (
             "cli/pages",
             "conformance/slow",
