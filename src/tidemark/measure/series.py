@@ -12,7 +12,7 @@ from tidemark.machine import cold, reboot
 from tidemark.machine.child import in_a_child
 from tidemark.machine.disk import settle
 from tidemark.machine.machine_lock import hold_machine
-from tidemark.measure.session import ServerSession, measure_in_turn, series_folder, with_logs
+from tidemark.measure.session import ServerSession, drop_work, measure_in_turn, series_folder, with_logs
 from tidemark.measure.workload import ProgressCallback, Workload
 from tidemark.paths import Workspace, private_directory
 from tidemark.runs.outcome import KILLED, OUTCOME, Outcome, SeriesRecord
@@ -72,6 +72,8 @@ def measure_block(
                 left.append(session)
             else:
                 record.end("complete")
+    if not left:
+        drop_work(specs[0], workspace)
     if left:
         try:
             with hold_machine(left[0].show):
@@ -94,6 +96,7 @@ def _measure(session: ServerSession, record: SeriesRecord) -> None:
     spec, workspace = session.spec, session.workspace
     missing = _missing(session, record)
     if not missing:
+        drop_work(spec, workspace)
         return
     reboot.claim(workspace, spec.id, alone=spec.cold == "reboot" and missing[0] == 0)
     session = replace(session, rest_bytes=settle(None).left_bytes)

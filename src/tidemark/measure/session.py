@@ -138,6 +138,11 @@ def work_folder(spec: SeriesSpec, workspace: Workspace) -> Path:
     return workspace.work / spec.job
 
 
+def drop_work(spec: SeriesSpec, workspace: Workspace) -> None:
+    """Remove what a killed process left of the servers and tables of a series, or its round, that has all its runs."""
+    _remove_unless_kept(work_folder(spec, workspace), spec.keep_tables)
+
+
 def logs_folder(spec: SeriesSpec, workspace: Workspace) -> Path:
     """Return the folder in which the servers' logs are kept afterwards."""
     return workspace.results / "logs" / spec.job if spec.in_round else workspace.root / spec.directory / "logs"

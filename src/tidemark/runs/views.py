@@ -79,7 +79,7 @@ def twins(series: Iterable[Series]) -> list[tuple[Series, Series]]:
         if each.hot_runs:
             system = each.hot_runs[0].manifest.system
             found.setdefault(f"{system.base} {system.options}", []).append(each)
-    return [pair for same in found.values() for pair in combinations(same, 2)]
+    return [(a, b) for same in found.values() for a, b in combinations(same, 2) if a.system != b.system]
 
 
 def last_hot(series: Series) -> Run | None:

@@ -98,7 +98,7 @@ def connect(
     """Open a separate DuckDB with `extensions` loaded; `threads` None keeps DuckDB's default.
 
     Without `directory` it stores nothing on disk. `check` has DuckDB check each extension's signature, as it does by
-    default: it reads the whole file, 0.2 s of CPU for 77 MB. A client that is measured does that, because the file is
+    default: it reads the whole file, 0.3 s of CPU for 77 MB. A client that is measured does that, because the file is
     in the page cache afterwards; a reader that only checks a table need not: the file's wheel is pinned by its hash.
     Raise ProvisionError if an extension is missing.
     """
