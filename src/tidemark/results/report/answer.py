@@ -22,6 +22,7 @@ from tidemark.runs.views import dataset_label, harness_words, machine_words, mix
 
 def read_first(run_set: RunSet, studies: Sequence[Measures]) -> list[dict[str, Any]]:
     """Return entries of label, text and warning flag, in display order."""
+    floors = " ".join(sentence for measures in studies for sentence in _noise_floor(measures))
     synthetic = any(dataset.synthetic for dataset in run_set.datasets)
     found = [
         *(("Not finished", sentence, True) for sentence in unfinished(run_set)),
@@ -30,7 +31,7 @@ def read_first(run_set: RunSet, studies: Sequence[Measures]) -> list[dict[str, A
         ("Protocol", _protocol(run_set), False),
         *(("Rounds", sentence, False) for sentence in run_set.ended),
         ("What bounds the numbers", _bounds(run_set, studies), False),
-        *(("Noise floor", sentence, False) for measures in studies for sentence in _noise_floor(measures)),
+        *([("Noise floor", floors, False)] if floors else []),
         ("Marks", *_marks(run_set)),
         ("Failures", *_failures(run_set)),
         *(("Does not belong together", sentence, True) for sentence in mixture(run_set)),
