@@ -72,8 +72,6 @@ def measure_block(
                 left.append(session)
             else:
                 record.end("complete")
-    if not left:
-        drop_work(specs[0], workspace)
     if left:
         try:
             with hold_machine(left[0].show):
@@ -81,6 +79,8 @@ def measure_block(
         except TidemarkError as error:
             for session in _without_outcome(left, records):
                 records[session.spec.id].end("failed", str(error), error.exit_code)
+    else:
+        drop_work(specs[0], workspace)
     return [Outcome.read(record.directory / OUTCOME) for record in records.values()]
 
 
