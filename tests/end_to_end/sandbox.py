@@ -106,7 +106,7 @@ class Sandbox:
             start_new_session=True,
         )
 
-    def run(self, *arguments: str, timeout_s: float = 800) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, timeout_s: float = 1_500) -> subprocess.CompletedProcess[str]:
         """Run `tidemark` with `arguments` to its end; its output is in `stdout`."""
         process = self.start(*arguments)
         return finish(process, timeout_s)
@@ -188,7 +188,7 @@ def words_of(process: psutil.Process) -> list[str]:
     return []
 
 
-def finish(process: subprocess.Popen[str], timeout_s: float = 800) -> subprocess.CompletedProcess[str]:
+def finish(process: subprocess.Popen[str], timeout_s: float = 1_500) -> subprocess.CompletedProcess[str]:
     """Wait for `process` and read all its output; after `timeout_s` kill its group and fail the test."""
     try:
         said, _ = process.communicate(timeout=timeout_s)
@@ -204,7 +204,7 @@ def kill_group(process: subprocess.Popen[str]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def wait_for(what: str, condition: Callable[[], object], process: subprocess.Popen[str], timeout_s: float = 240) -> Any:
+def wait_for(what: str, condition: Callable[[], object], process: subprocess.Popen[str], timeout_s: float = 600) -> Any:
     """Return the result of `condition` once that is true; fail if `process` ends or the time is up before."""
     deadline = time.monotonic() + timeout_s
     while not (found := condition()):

@@ -20,7 +20,7 @@ SMOKE = {"tables": {"supplier_sf1": REPETITIONS}, "cores": [1], "repeats": 1}
 def done(make_sandbox: MakeSandbox) -> Sandbox:
     deltars = {"systems": SYSTEMS, "protocols": {"smoke": SMOKE}}
     sandbox = make_sandbox({"studies": ["deltars"], "protocol": "smoke", "deltars": deltars})
-    made = sandbox.run("all", timeout_s=600)
+    made = sandbox.run("all")
     assert made.returncode == 0, made.stdout
     return sandbox
 

@@ -29,7 +29,7 @@ SMOKE = {"tables": {"supplier_sf1": 3}, "slow": {"supplier_sf1": 1}, "cores": [1
 def done(make_sandbox: MakeSandbox) -> Sandbox:
     deltars = {"systems": SYSTEMS, "protocols": {"smoke": SMOKE}}
     sandbox = make_sandbox({"studies": ["deltars"], "protocol": "smoke", "deltars": deltars})
-    made = sandbox.run("all", timeout_s=900)
+    made = sandbox.run("all")
     assert made.returncode == 0, made.stdout
     return sandbox
 

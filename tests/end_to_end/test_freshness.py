@@ -30,7 +30,7 @@ SMOKE = {
 def done(make_sandbox: MakeSandbox) -> Sandbox:
     freshness = {"systems": SYSTEMS, "protocols": {"smoke": SMOKE}, "warm": 50}
     sandbox = make_sandbox({"studies": ["freshness"], "protocol": "smoke", "freshness": freshness})
-    made = sandbox.run("all", timeout_s=900)
+    made = sandbox.run("all")
     assert made.returncode == 0, made.stdout
     return sandbox
 

@@ -28,7 +28,7 @@ CUTS = 0 if power.why_not() else 2  # with the default durability, and with ever
 def done(make_sandbox: MakeSandbox) -> Sandbox:
     ingest = {"systems": SYSTEMS, "protocols": {"smoke": SMOKE}, "rows": 20, "uncounted": 2}
     sandbox = make_sandbox({"studies": ["ingest"], "protocol": "smoke", "ingest": ingest})
-    made = sandbox.run("all", timeout_s=900)
+    made = sandbox.run("all")
     assert made.returncode == 0, made.stdout
     return sandbox
 

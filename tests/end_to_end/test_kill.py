@@ -114,7 +114,7 @@ def kill_once(sandbox: Sandbox, phase: Phase, delay_s: float, tally: Tally) -> N
     """Start `all` and kill its process group `delay_s` after `phase` began, unless it has ended by then."""
     name = phase.begun.__name__
     process = sandbox.start("all", output=subprocess.DEVNULL)
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + 600  # first results are made before a last round, on a busy machine
     while process.poll() is None and not phase.begun(sandbox):
         assert time.monotonic() < deadline, f"{name} never came"
         time.sleep(0.005)

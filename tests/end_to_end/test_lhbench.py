@@ -39,7 +39,7 @@ def made(
 ) -> Sandbox:
     lhbench = {"systems": systems, "protocols": {"smoke": {**SIZES, "load": load}}, "parts": parts}
     sandbox = make_sandbox({"studies": ["lhbench"], "protocol": "smoke", "lhbench": lhbench})
-    done = sandbox.run("all", timeout_s=1_500)
+    done = sandbox.run("all")
     assert done.returncode == 0, done.stdout
     assert not list(sandbox.work.iterdir()) and not sandbox.left_running()
     return sandbox
@@ -126,7 +126,7 @@ def test_killed_or_interrupted_engine_leaves_nothing(make_sandbox: MakeSandbox) 
         os.killpg(process.pid, number)
         assert process.wait(60) == ended
         assert not sandbox.left_running() and not sandbox.runs()
-    done = sandbox.run("all", timeout_s=900)
+    done = sandbox.run("all")
     assert done.returncode == 0, done.stdout
     assert len(sandbox.runs()) == 1
 

@@ -83,7 +83,7 @@ def halves(make_sandbox: MakeSandbox) -> Halves:
     sandbox.know("delta-rs", 500)
     sandbox.know("ducklake-inlined", 2_000)
     process = sandbox.start("all")
-    wait_for("the last series", lambda: in_the_last_series(sandbox), process, timeout_s=300)
+    wait_for("the last series", lambda: in_the_last_series(sandbox), process)
     kill_group(process)
     killed = finish(process).stdout
     assert sandbox.left_running() == []

@@ -118,7 +118,6 @@ def test_every_listed_difference_has_a_reason_and_names_a_known_component() -> N
     assert all(each["reason"] for each in reasons.values())
 
 
-@pytest.mark.timeout(1800)
 @pytest.mark.skipif(shutil.which("nix") is None, reason="there is no 'nix' on PATH, and tests install nothing")
 def test_the_flake() -> None:
     if sys.prefix.startswith("/nix/store"):

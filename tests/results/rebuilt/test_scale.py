@@ -18,7 +18,6 @@ from tidemark.results.paper.paper_tables import without_runs
 from tidemark.results.report import page as report
 from tidemark.results.report.page import OVER_TIME, STEPS, thin
 
-pytestmark = pytest.mark.timeout(1800)  # for a busy machine; on an idle one it takes a minute or two
 REPEATS = 20
 SINGLE = (DUCKLAKE, INLINED, PYICEBERG, ICEBERG_DUCKDB, replace(NULL, median_ms=5.0))
 SETTINGS = {f"setting {number}": "as the system comes" for number in range(80)}  # manifests as long as real ones
