@@ -20,7 +20,10 @@ from tidemark.pipeline.plan import make_plan
 from tidemark.studies.study import registry
 
 REPOSITORY = Path(__file__).parents[2]
-PAGES = ("README.md", "ARTIFACT.md", "CONTRIBUTING.md", "docs/findings.md", "docs/studies.md")
+PAGES = (
+    *("README.md", "ARTIFACT.md", "CONTRIBUTING.md"),
+    *sorted(path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / "docs").rglob("*.md")),
+)
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 LINK = re.compile(r"\]\(([^)#:]+)\)")

@@ -119,8 +119,7 @@ def test_last_line_is_the_reason(tmp_path: Path, capfd: pytest.CaptureFixture[st
     assert pipeline.verdict(many, workspace, 3, step) == 3
     said = capfd.readouterr()
     assert said.out.splitlines() == [
-        f"tidemark: 0 of {len(many.series)} series complete, {len(many.series)} not measured; "
-        f"results are in {workspace.results}"
+        f"tidemark: 0 of {len(many.series)} series complete, {len(many.series)} not measured; results are in results"
     ]
     assert said.err.splitlines() == [
         "tidemark: dataset: failed: no-such-month.parquet does not exist; give another path. "

@@ -30,7 +30,6 @@ MEASURE, LOOK, SHARE, DEVELOP = "Measure", "Look", "Share", "Develop"
 
 app = typer.Typer(
     name="tidemark",
-    help="Measures lakehouse tables under the work that streams and their readers make.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
     add_completion=False,
@@ -39,6 +38,21 @@ app = typer.Typer(
 )
 MORE_VALUES = {"allow_extra_args": True}  # --config A=1 B=2
 EVERYTHING_ELSE = {**MORE_VALUES, "ignore_unknown_options": True}
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"tidemark {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print Tidemark's version.")
+    ] = False,
+) -> None:
+    """Measures lakehouse tables under the work that streams and their readers make."""
 
 
 @app.command("all", rich_help_panel=MEASURE, context_settings=EVERYTHING_ELSE)
@@ -161,12 +175,16 @@ def systems() -> None:
 @app.command(rich_help_panel=LOOK)
 def claims(
     results: Annotated[Path, typer.Option(help="A results folder, or reference results.")] = Path("results"),
+    study: Annotated[str | None, typer.Option(metavar="NAME", help="Only the claims of this study.")] = None,
 ) -> None:
     """List the published claims, each with the verdict of the runs here."""
     from tidemark.pipeline.build import all_claims, judged_claims
     from tidemark.results.claims.export import overview
+    from tidemark.studies.study import registry
 
-    print(overview(all_claims(), judged_claims(results)))
+    if study not in (None, *registry()):
+        raise ConfigError(f"--study: found '{study}'; allowed: {', '.join(registry())}")
+    print(overview(all_claims(study), judged_claims(results)))
 
 
 @app.command(rich_help_panel=LOOK)
@@ -305,11 +323,11 @@ def list_versions(
 
 @app.command(rich_help_panel=DEVELOP)
 def version() -> None:
-    """Print Tidemark's version."""
+    """Print Tidemark's version, as --version does."""
     print(f"tidemark {__version__}")
 
 
-# Groups come after all commands: the steps, which users do not type, come last in the help.
+# Groups come after all commands. Most steps, which the pipeline's rules call, are not in the help.
 app.add_typer(stack, name="stack", rich_help_panel=MEASURE)
 app.add_typer(steps)
 
@@ -323,7 +341,7 @@ def main() -> int:
     """Run the command line and return its exit code."""
     heed_interruptions()
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="./tidemark")
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except TidemarkError as error:

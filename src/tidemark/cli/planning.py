@@ -13,15 +13,16 @@ from tidemark.errors import ConfigError
 if TYPE_CHECKING:
     from tidemark.planner.prediction import Answer, Load
 
-SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0}
+SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
 NUMBER = r"\d+(?:\.\d+)?"
 
 
 def seconds(option: str, text: str) -> float:
     """Convert a time with its unit, such as 20ms, to seconds; raise ConfigError, naming the option, if invalid."""
-    found = re.fullmatch(rf"({NUMBER})(ms|s|min)", text, re.ASCII)
+    found = re.fullmatch(rf"({NUMBER})({'|'.join(SECONDS)})", text, re.ASCII)
     if found is None:
-        raise ConfigError(f"{option}: found '{text}'; allowed: a number and its unit (ms, s, min), such as 20ms or 10s")
+        units = ", ".join(SECONDS)
+        raise ConfigError(f"{option}: found '{text}'; allowed: a number and its unit ({units}), such as 20ms or 10s")
     return float(found[1]) * SECONDS[found[2]]
 
 

@@ -25,20 +25,22 @@ def reference(
 def artifact(
     folder: Annotated[
         Path,
-        typer.Argument(exists=True, file_okay=False, help="Has README.md and docs/studies.md; gets all four pages."),
+        typer.Argument(exists=True, file_okay=False, help="Has README.md and docs/studies.md; gets the pages."),
     ] = Path(),
     configfile: Annotated[Path, typer.Option("--configfile", help="The configuration to use.")] = Path("config.yaml"),
     kept: Annotated[
         Path, typer.Option("--reference", exists=True, file_okay=False, help="The reference results.")
     ] = Path("reference"),
 ) -> None:
-    """Write the documents made from reference results: ARTIFACT.md (each claim with its command, time, disk and the
-    verdict to expect), docs/findings.md, and the parts of README.md and docs/studies.md that show these results.
+    """Write the pages that are made from the claims and the reference results.
+
+    These are ARTIFACT.md, docs/claims, docs/findings.md, parts of README.md and docs/studies.md, and docs/images.
     """
     from tidemark.paths import write_if_changed
     from tidemark.pipeline.reference import documents
 
     for name, content in documents(configfile, kept, folder).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_if_changed(folder / name, content)
         print(f"tidemark: wrote {folder / name}")
 

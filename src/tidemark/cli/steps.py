@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from tidemark.runs.spec import SeriesSpec
 
 steps = typer.Typer()
-PANEL = "Steps of the pipeline (its rules call them)"
 Log = Annotated[Path | None, typer.Option(dir_okay=False, help="Also write the output to this file.")]
 
 
@@ -101,7 +100,7 @@ def logged(path: Path | None) -> Iterator[None]:
             raise
 
 
-@steps.command(rich_help_panel=PANEL)
+@steps.command(hidden=True)
 def unpack(
     file: Annotated[Path, typer.Option("--archive", exists=True, dir_okay=False, help="A zip that 'archive' wrote.")],
     target: Annotated[Path, typer.Option(file_okay=False, help="Folder to unpack it into.")],
@@ -114,7 +113,7 @@ def unpack(
         unpack_archive(file, target)
 
 
-@steps.command(rich_help_panel=PANEL)
+@steps.command(hidden=True)
 def dataset(
     target: Annotated[Path, typer.Option(file_okay=False, help="Folder for trips.parquet and dataset.json.")],
     config: Annotated[Path, typer.Option(help="The plan whose dataset to prepare.")] = Path(".tidemark/plan.json"),
@@ -144,7 +143,7 @@ def planned_config(plan: Path) -> Config:
     return parse(values, Origin(str(plan), {}))
 
 
-@steps.command(rich_help_panel=PANEL)
+@steps.command(hidden=True)
 def events(
     trips: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="trips.parquet with ids.")],
     target: Annotated[Path, typer.Option(dir_okay=False, help="events.json to write.")],
@@ -157,7 +156,7 @@ def events(
         weigh(trips).write(target)
 
 
-@steps.command(rich_help_panel=PANEL)
+@steps.command(rich_help_panel="Develop")
 def provision(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Folders of envs/jars; all when left out.")
@@ -192,7 +191,7 @@ def provision_servers(workspace: Workspace, names: list[str], target: Path | Non
         print("\n".join(f"{name}: {len(jars)} jars" for name, jars in said.items()))
 
 
-@steps.command(rich_help_panel=PANEL)
+@steps.command(rich_help_panel="Develop")
 def tool(
     name: Annotated[str, typer.Argument(help="The tool: a lock in envs/tools.")],
     target: Annotated[Path | None, typer.Option(dir_okay=False, help="File to write once it exists.")] = None,
@@ -207,7 +206,7 @@ def tool(
             write_atomically(target, json.dumps({"tool": name, "python": str(interpreter)}, indent=1) + "\n")
 
 
-@steps.command(rich_help_panel=PANEL)
+@steps.command(hidden=True)
 def measure(
     spec: Annotated[list[Path], typer.Option(exists=True, dir_okay=False, help="spec.json of a series.")],
     position: Annotated[list[int] | None, typer.Option(help="Its place in the order of all series.")] = None,
@@ -296,7 +295,7 @@ def _due(workspace: Workspace, specs: list[SeriesSpec], goal: Goal) -> tuple[flo
     return seconds, len(series) - len(due), len(series)
 
 
-@steps.command(rich_help_panel=PANEL)
+@steps.command(hidden=True)
 def measured(
     plan: Annotated[Path, typer.Option(help="The plan whose series have ended.")],
     target: Annotated[Path, typer.Option(help="File to write it to, for the results.")],
@@ -316,7 +315,7 @@ def measured(
         write_atomically(target, plan.read_bytes())
 
 
-@steps.command(rich_help_panel=PANEL)
+@steps.command(rich_help_panel="Look")
 def analyse(
     what: Annotated[str, typer.Argument(help="database, tables, figures, claims, paper or report.")],
     results: Annotated[
@@ -336,7 +335,7 @@ def analyse(
         getattr(import_module("tidemark.pipeline.build"), f"build_{what}")(results)
 
 
-@steps.command(rich_help_panel=PANEL)
+@steps.command(hidden=True)
 def resume() -> None:
     """Continue after a restart that 'all --allow-reboot' requested; the systemd unit that it installed calls this."""
     from tidemark.pipeline.reboots import resume as go_on

@@ -73,9 +73,9 @@ def books() -> tuple[ClaimSet, ...]:
     return tuple(study.results.claims for study in registry().values())
 
 
-def all_claims() -> tuple[Claim, ...]:
-    """Return the claims of all studies."""
-    return tuple(claim for book in books() for claim in load_claims(book))
+def all_claims(study: str | None = None) -> tuple[Claim, ...]:
+    """Return the claims of all studies, or those of one."""
+    return tuple(claim for book in books() if study in (None, book.study) for claim in load_claims(book))
 
 
 def all_findings() -> tuple[Finding, ...]:

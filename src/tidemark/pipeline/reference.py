@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from tidemark.analysis.formatting import Cell, listed, number
+from tidemark.analysis.statistics import Estimate
 from tidemark.config import load
 from tidemark.errors import ConfigError, Incomparable
 from tidemark.integrity import sha256_of
@@ -19,8 +22,9 @@ from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.judge import judge_all, unjudged
 from tidemark.results.reference.agreement import agreement
-from tidemark.results.reference.artifact import Effort, artifact
+from tidemark.results.reference.artifact import Effort, Ledger, artifact
 from tidemark.results.reference.content import (
+    TABLES,
     About,
     Figure,
     Reference,
@@ -31,14 +35,20 @@ from tidemark.results.reference.content import (
     write_reference,
 )
 from tidemark.results.reference.findings import page, shown
-from tidemark.results.reference.front import front, overview
-from tidemark.results.tables.table import Table, write_tables
+from tidemark.results.reference.front import DARK, LIGHT, Listed, front, glance, overview
+from tidemark.results.tables.table import Table, read_table, records, write_tables
 from tidemark.runs.runset import RunSet
 from tidemark.studies.study import registry
 
-ARTIFACT, FINDINGS, README, STUDIES = "ARTIFACT.md", "docs/findings.md", "README.md", "docs/studies.md"
+FINDINGS, README, STUDIES = "docs/findings.md", "README.md", "docs/studies.md"
 SHOWN = ("smoke", "quick")  # the protocols that every study has
-FIRST = "streams"  # the study whose figure and matrix README shows
+FIRST = "streams"  # the study whose rates README shows
+MAJOR = (  # at most twelve claims: what a reviewer with an afternoon tests
+    *("throughput-batch-ducklake", "inlining-batch", "batch-gain-all", "growth-single-pyiceberg"),
+    *("many-writers-lose-nothing-ducklake", "many-writers-lose-nothing-iceberg-duckdb"),
+    *("success-many", "connect-exactly-once", "deltars-write-tenfold", "deltars-write-10k-local"),
+    *("query-iceberg-delta", "partition-bytes"),
+)
 
 
 def build_reference(archive: Path, target: Path) -> list[Path]:
@@ -93,28 +103,75 @@ def _first_figure(part: Part) -> tuple[Figure | None, str]:
 
 
 def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
-    """Return the four pages that show the results in `kept`, by path; of README.md and docs/studies.md, parts change.
+    """Return the pages that show the claims and the results in `kept`, and the pictures of the first one, by path.
 
-    Raises ConfigError if `folder` lacks one of the latter two.
+    Of README.md and docs/studies.md, parts change. Raises ConfigError if `folder` lacks one of these two.
     """
     for name in (README, STUDIES):
         if not (folder / name).is_file():
             raise ConfigError(f"{folder / name}: is not there; allowed: a folder with {README} and {STUDIES}")
-    found = [shown(finding, kept) for finding in all_findings()]
-    questions = registry()[FIRST].results.questions
+    studies = overview((folder / STUDIES).read_text(), kept, {FIRST: registry()[FIRST].results.questions})
+    listed_studies = [
+        Listed(name, study.question, seconds_of(configuration, f"studies=[{name}] protocol=quick"))
+        for name, study in sorted(registry().items(), key=lambda pair: pair[0] != FIRST)
+    ]
     return {
-        ARTIFACT: build_artifact(configuration, kept),
-        FINDINGS: page(found),
-        README: front((folder / README).read_text(), kept, FIRST, questions),
-        STUDIES: overview((folder / STUDIES).read_text(), kept),
+        **build_artifact(configuration, kept),
+        FINDINGS: page([shown(finding, kept) for finding in all_findings()]),
+        README: front((folder / README).read_text(), studies, kept, caveats(kept), listed_studies),
+        STUDIES: studies,
+        **_pictures(kept),
     }
 
 
-def build_artifact(configuration: Path, kept: Path) -> str:
-    """Return the text of ARTIFACT.md, from the plans, all claims and the reference results in `kept`, if any."""
+def _pictures(kept: Path) -> dict[str, str]:
+    from tidemark.results.figures import glance as drawing  # imports Matplotlib, as figures do
+
+    found = glance(kept, FIRST)
+    if found is None:
+        return {}
+    panels = [(panel.title, panel.found) for panel in found.panels()]
+    themes = {LIGHT: drawing.LIGHT, DARK: drawing.DARK}
+    described = found.alternative()
+    return {name: drawing.picture(panels, found.systems(), theme, described) for name, theme in themes.items()}
+
+
+def caveats(kept: Path) -> Iterator[str]:
+    """Yield what the rates of the first page do not tell, with numbers of other studies where they are kept."""
+    distant = ""
+    if (path := kept / "ingest" / TABLES / "ingest-storage.json").is_file():
+        rows = records(read_table(path))
+        far = max(row["rtt"] for row in rows if isinstance(row["rtt"], int))
+        times = {str(row["system"]): row["commit_p50"] for row in rows if row["rtt"] == far}
+        distant = f" With files in S3, {far} ms away, a commit takes {_listed(times, 'ms')}."
+    yield (
+        f"**On object storage the gap changes**, as each commit waits for several round trips.{distant} "
+        "→ [Many writers](docs/studies.md#ingest-many-writers-to-one-table)"
+    )
+    fresh = ""
+    if (path := kept / "freshness" / TABLES / "matrix.json").is_file():
+        ages = {str(row["system"]): row["age_p99"] for row in records(read_table(path))}
+        fresh = f" With a commit every second, 99 of 100 events are seen within {_listed(ages, 's')}."
+    place = "docs/studies.md#freshness-from-the-topic-to-a-reader"
+    yield f"**Freshness is another question than speed.**{fresh} → [Freshness]({place})"
+    yield (
+        "**A write that has returned is not equally safe everywhere.** DuckLake and Iceberg flush the catalog's commit "
+        "to the disk, Delta leaves data and log to the page cache; `durability: full` evens this out as far as the "
+        "clients allow. → [What a number means](docs/trust.md)"
+    )
+
+
+def _listed(found: Mapping[str, Cell], unit: str) -> str:
+    """Return the estimates in words, the smallest first, with two significant digits."""
+    known = sorted((each.value, name) for name, each in found.items() if isinstance(each, Estimate))
+    return listed([f"{number(value, 2)} {unit} in {name}" for value, name in known])
+
+
+def build_artifact(configuration: Path, kept: Path) -> dict[str, str]:
+    """Return ARTIFACT.md and the pages of claims, from the plans, all claims and the reference results in `kept`."""
     rows = [unjudged(claim, book, "") for book in books() for claim in load_claims(book)]
     commands = {command: seconds_of(configuration, command) for command in {row.retest.command for row in rows}}
-    return artifact(efforts(configuration), rows, commands, read_references(kept))
+    return artifact(efforts(configuration), Ledger(rows, commands, read_references(kept), MAJOR))
 
 
 def seconds_of(configuration: Path, command: str) -> float:

@@ -23,9 +23,10 @@ from tidemark.machine.processes import have_files
 from tidemark.paths import REPOSITORY, Workspace, private_directory, try_to_write
 from tidemark.pipeline import rounds
 from tidemark.pipeline.failure import LOCKED, PIPELINE, TARGETS, Failure, forget, note, noted
-from tidemark.pipeline.plan import ROUND, Plan, asked_for, due, make_plan, to_make
+from tidemark.pipeline.plan import RESULTS_SECONDS, ROUND, Plan, asked_for, due, likely_seconds, make_plan, to_make
 from tidemark.pipeline.rounds import left_out
 from tidemark.process_lifetime import run_guarded, say
+from tidemark.progress import duration
 from tidemark.results.report.answer_file import read_answer
 from tidemark.runs.outcome import Outcome, outcome_path
 from tidemark.runs.plan import Goal, Round
@@ -40,6 +41,7 @@ USAGE = 2  # exit code of Snakemake for invalid options
 REFUSED = ("it ended without a reason", "it does not understand one of the options, as reported above")
 UNFINISHED = "it ended without an error before all series were measured"
 SNAKEFILE = REPOSITORY / "Snakefile"
+RESULTS = "results"  # folder of the workspace; that of an archive is below it
 INTERRUPTED = 130
 REMOVED = "files of the results, its log among them, were removed while it ran"
 MEND = "Mend that and run the command again: what is done is not repeated."
@@ -118,9 +120,9 @@ def remove_partial(results: Path) -> None:
 def results_folder(config: Config) -> str:
     """Return the results folder, relative to the workspace's root; an archive's results have a separate one."""
     if config.archive is None:
-        return "results"
+        return RESULTS
     try:
-        return f"results/archive-{sha256_of(config.archive)[:12]}/results"
+        return f"{RESULTS}/archive-{sha256_of(config.archive)[:12]}/results"
     except OSError as error:
         raise ConfigError(
             f"{config.origin.place(('archive',))}: found '{config.archive}', which cannot be read ({error.strerror}); "
@@ -232,17 +234,31 @@ def run_all(workspace: Workspace, config_file: Path, overrides: list[str], argum
             have_files()
             drop_leftovers(workspace)
             make_due_again(plan, workspace)
+            _say_what_follows(plan, workspace)
         status = make_in_rounds(runner, plan, workspace)
         if plan.config.archive is None and not arguments:
             status = go_on(runner, plan, workspace, status)
     if plan.config.archive is not None:
         if status == 0:
-            print(f"tidemark: made from {plan.config.archive}; results are in {workspace.root / folder}", flush=True)
-            _show(workspace.root / folder)
+            print(f"tidemark: made from {plan.config.archive}; results are in {folder}", flush=True)
+            _show(workspace, folder)
         elif runner.failure is not None:
             _complain(runner.failure)
         return status
     return status if status == INTERRUPTED else verdict(plan, workspace, status, runner.failure)
+
+
+def _say_what_follows(plan: Plan, workspace: Workspace) -> None:
+    """Print how many series will be measured, and how long that takes."""
+    wanted = due(plan.series, workspace)
+    if wanted:
+        ending = plan.goal != Goal()  # rounds end before all series, once intervals are narrow enough
+        seconds = min(plan.seconds, likely_seconds(wanted) + RESULTS_SECONDS)
+        print(
+            f"tidemark: {'up to ' * ending}{len(wanted):,} series to measure, {'at most' if ending else 'about'} "
+            f"{duration(seconds)} after set-up. Ctrl-C is safe: the next 'all' goes on.",
+            flush=True,
+        )
 
 
 def make_in_rounds(runner: Runner, plan: Plan, workspace: Workspace) -> int:
@@ -286,15 +302,15 @@ def make_round(runner: Runner, plan: Plan, workspace: Workspace, made: Round) ->
     if runner.failure is not None:
         _complain(runner.failure, then=GOES_ON)
     else:
-        _show(workspace.results, f"round {made.number} of {made.of} is measured, intervals will still change; ")
+        _show(workspace, before=f"round {made.number} of {made.of} is measured, intervals will still change; ")
     return None
 
 
-def _show(results: Path, before: str = "") -> None:
-    """Print the path of the report, if it exists, and the answer in a few lines."""
-    if (results / "report.html").is_file():
-        print(f"tidemark: {before}the report is {results / 'report.html'}")
-        print("".join(f"    {line}\n" for line in read_answer(results)), end="", flush=True)
+def _show(workspace: Workspace, folder: str = RESULTS, before: str = "") -> None:
+    """Print the path of the report in `folder`, if it exists, and the answer in a few lines."""
+    if (workspace.root / folder / "report.html").is_file():
+        print(f"tidemark: {before}the report is {folder}/report.html")
+        print("".join(f"    {line}\n" for line in read_answer(workspace.root / folder)), end="", flush=True)
 
 
 def drop_leftovers(workspace: Workspace) -> None:
@@ -329,9 +345,9 @@ def verdict(plan: Plan, workspace: Workspace, status: int, failure: Failure | No
     counts += [f"{len(wanted) - len(ended)} not measured"] * (len(ended) < len(wanted))
     counts += [f"{len(not_needed)} not needed"] * bool(not_needed)
     # Flushed at once, as the reasons that follow go to the other stream.
-    print(f"tidemark: {', '.join(counts)}; results are in {workspace.results}", flush=True)
+    print(f"tidemark: {', '.join(counts)}; results are in {RESULTS}", flush=True)
     if status == 0:  # else the report is still the previous one
-        _show(workspace.results)
+        _show(workspace)
     failures = [
         Failure(spec.label, outcome.reason or "it gave no reason", f"{spec.directory}/measure.log", outcome.exit_code)
         for spec, outcome in failed

@@ -9,11 +9,14 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 import yaml
 
 from tidemark import __version__
+from tidemark.cli.main import app
 
 ROOT = Path(__file__).parents[3]
 
@@ -23,6 +26,21 @@ def copied(folder: Path) -> Path:
     shutil.copytree(ROOT / "envs", folder / "envs")
     shutil.copy(ROOT / "tidemark", folder)
     return folder
+
+
+def test_help_and_version_are_printed_before_anything_is_installed(tmp_path: Path) -> None:
+    folder = copied(tmp_path / "new")
+    (folder / "src" / "tidemark").mkdir(parents=True)
+    shutil.copy(ROOT / "src" / "tidemark" / "__init__.py", folder / "src" / "tidemark")
+
+    def said(*words: str) -> str:
+        return subprocess.run([folder / "tidemark", *words], capture_output=True, text=True, check=True).stdout
+
+    assert said("--version") == f"tidemark {__version__}\n"
+    named = [line.split()[0] for line in said("--help").splitlines() if line.startswith("  ")]
+    known: Any = typer.main.get_group(app)
+    assert named and {*named} <= {*known.commands}
+    assert said() == said("-h") == said("--help") and not (folder / ".venv").exists()
 
 
 @pytest.mark.parametrize("name", ["a $x", "b:c"])

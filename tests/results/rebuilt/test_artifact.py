@@ -12,7 +12,7 @@ from tests.runs.runset import DELTA, DUCKLAKE, INLINED, write_run_set
 from tidemark.config import load
 from tidemark.pipeline.build import all_claims, books
 from tidemark.pipeline.plan import make_plan
-from tidemark.pipeline.reference import build_artifact, build_reference, efforts
+from tidemark.pipeline.reference import MAJOR, build_artifact, build_reference, efforts
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.judge import unjudged
 from tidemark.results.reference.artifact import FOLDERS, NOT_KEPT
@@ -56,10 +56,12 @@ def test_each_study_is_listed_with_its_two_protocols() -> None:
 
 
 def test_each_claim_has_a_row_with_its_stored_verdict(reference: Path) -> None:
-    page = build_artifact(SHIPPED, reference)
-    assert page.count(NOT_KEPT) < len(all_claims())
-    rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
-    assert {claim.id for claim in all_claims()} <= set(rows)
+    pages = build_artifact(SHIPPED, reference)
+    first, page = pages["ARTIFACT.md"], "\n".join(pages.values())
+    rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| <a id=")}
+    assert {claim.id for claim in all_claims()} == set(rows)
+    assert all(f".md#{claim})" in first and claim in rows for claim in MAJOR) and len(MAJOR) <= 12
+    assert len(first.splitlines()) < 90, "two pages"
     assert "not reproduced: " in rows["inlining-single"] or "reproduced: " in rows["inlining-single"]
     assert NOT_KEPT in rows["success-alone"] and "windows of 6 s" in page
 

@@ -10,12 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.cli.documents import PAGES
 from tests.runs.runset import DELTA, DUCKLAKE, INLINED, write_run_set
 
 from tidemark.errors import AnalysisError, ConfigError
 from tidemark.paths import Workspace
 from tidemark.pipeline.build import all_findings
-from tidemark.pipeline.reference import ARTIFACT, FINDINGS, README, STUDIES, build_reference, documents
+from tidemark.pipeline.reference import FINDINGS, README, STUDIES, build_reference, documents
 from tidemark.pipeline.reproduce import reproduce
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.reference.findings import (
@@ -34,7 +35,7 @@ from tidemark.results.reference.findings import (
     page,
     shown,
 )
-from tidemark.results.reference.front import BEGIN, END, NONE, OF
+from tidemark.results.reference.front import BEGIN, DARK, END, LIGHT, NONE, OF, OF_STUDIES, anchor
 from tidemark.runs.serde import to_json
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
 from tidemark.services.programs.tools import tool_lock
@@ -194,23 +195,32 @@ def test_documents_are_reproduced_from_archives(tmp_path: Path) -> None:
         for archive in archives:
             build_reference(archive, tmp_path / name / "reference")
         kept(tmp_path / name / "reference", SCRIPTED[0], 10, 10)
-        (tmp_path / name / README).write_text(f"before\n{BEGIN}\nwhat was there\n{END}\nafter\n")
+        marks = f"{BEGIN}\nwhat was there\n{END}\nbetween\n{OF_STUDIES}\nwhat was there\n{END}"
+        (tmp_path / name / README).write_text(f"before\n{marks}\nafter\n")
         studies = [f"{OF.format(study)}\nwhat was there\n{END}\n" for study in registry()]
         (tmp_path / name / STUDIES).parent.mkdir()
         (tmp_path / name / STUDIES).write_text("".join(studies))
         made.append(documents(ROOT / "config.yaml", tmp_path / name / "reference", tmp_path / name))
     assert made[0] == made[1]
-    assert "windows of 6 s" in made[0][ARTIFACT] and f"## {SCRIPTED[0].title}" in made[0][FINDINGS]
+    claims = made[0]["docs/claims/streams.md"]
+    assert (
+        "windows of 6 s" in claims
+        and "expected, stack current" in claims
+        and f"## {SCRIPTED[0].title}" in made[0][FINDINGS]
+    )
     front = made[0][README]
     assert (
         front.startswith(f"before\n{BEGIN}\n") and front.endswith(f"{END}\nafter\n") and "what was there" not in front
     )
-    assert "(reference/streams/ages.svg)" in front and "| DuckLake |" in front
-    heads = [line for line in front.splitlines() if line.startswith("| System |")]
+    assert front.count("| System |") == 1 and "| DuckLake |" in front and "DuckLake + inlining" not in front, (
+        "the newer"
+    )
+    assert "[`streams`](docs/studies.md#streams)" in front and "not testable here" in front
+    overview = made[0][STUDIES]
+    heads = [line for line in overview.splitlines() if line.startswith("| System |")]
     assert len(heads) == 2, "one of each stack"
     assert "Commit 100, single" in heads[0] and "Peak memory" not in heads[0], "few enough for one look"
-    assert "reference/streams-current/tables/matrix.json" in front and "expected, stack current" in made[0][ARTIFACT]
-    overview = made[0][STUDIES]
+    assert "../reference/streams-current/tables/matrix.json" in overview
     assert overview.count("(../reference/streams/ages.svg)") == 1 and "what was there" not in overview
     assert "[`streams`](../reference/streams/reference.json)" in overview
     assert "[`streams-current`](../reference/streams-current/reference.json)" in overview
@@ -225,8 +235,20 @@ def test_committed_documents_match_the_committed_reference_results(monkeypatch: 
         assert (ROOT / name).read_text() == content, name
 
 
-@pytest.mark.parametrize("name", [path.name for path in sorted(ROOT.glob("*.md"))])
+@pytest.mark.parametrize("name", PAGES)
 def test_link_targets_of_a_page_exist(name: str) -> None:
-    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / name).read_text())
-    missing = [link for link in links if not (ROOT / link).exists()]
+    """Check files and, in pages, headings."""
+    missing = []
+    for target, _, heading in re.findall(r"\]\(([^)#:]*)(#([^)]*))?\)", (ROOT / name).read_text()):
+        path = (ROOT / name).parent / target if target else ROOT / name
+        text = path.read_text() if path.suffix == ".md" and path.exists() else ""
+        headings = map(anchor, re.findall(r"^#+ (.*)$", text, re.MULTILINE))
+        if not path.exists() or (heading and heading not in {*headings, *re.findall(r'<a id="([^"]+)"', text)}):
+            missing.append(f"{target}#{heading}")
     assert not missing, name
+
+
+def test_first_page_is_short() -> None:
+    readme = (ROOT / README).read_text()
+    assert len(readme.splitlines()) <= 250 and len(readme.partition("```")[0].split()) <= 135
+    assert all(f'"{picture}"' in readme for picture in (LIGHT, DARK))

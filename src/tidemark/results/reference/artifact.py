@@ -1,14 +1,14 @@
-"""ARTIFACT.md: the commands for evaluating this artifact, their duration, and the expected results."""
+"""ARTIFACT.md and the pages of all claims: commands for evaluating this artifact, their duration, expected results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tidemark.analysis.formatting import estimate_text
 from tidemark.progress import duration
 from tidemark.results.claims.judge import Row
-from tidemark.results.reference.content import About, Held, Reference
+from tidemark.results.reference.content import About, Reference
 from tidemark.results.tables.table import markdown_grid, markdown_list
 
 NOT_KEPT = "no reference"
@@ -73,35 +73,65 @@ class Effort:
         return f"./tidemark all --config 'studies=[{self.study}]' protocol={self.protocol}"
 
 
-def artifact(
-    efforts: Sequence[Effort], rows: Sequence[Row], seconds: Mapping[str, float], references: Sequence[Reference]
-) -> str:
-    """Return the text. `rows` cover all claims, judged or not; `seconds` is the duration of each retest command."""
-    held = {(reference.about.study, each.key): each for reference in references for each in reference.held}
-    stacks: dict[str, tuple[str, ...]] = {}
-    for about in (reference.about for reference in references):
-        stacks[about.study] = tuple(dict.fromkeys((*stacks.get(about.study, ()), *about.stacks)))
-    sections = (
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """All claims, judged or not, with what to expect of them.
+
+    `seconds` is the duration of each retest command; `major` are the claims that ARTIFACT.md lists.
+    """
+
+    rows: Sequence[Row]
+    seconds: Mapping[str, float]
+    references: Sequence[Reference]
+    major: Collection[str]
+
+    def studies(self) -> list[str]:
+        return list(dict.fromkeys(row.study for row in self.rows))
+
+    def kept(self, study: str) -> list[Reference]:
+        return [each for each in self.references if each.about.study == study]
+
+    def expected(self, row: Row, stack: str) -> str:
+        """Return the verdict of the reference results, with the value; NOT_KEPT without one."""
+        held = [each for kept in self.kept(row.study) for each in kept.held if each.key == (row.claim.id, stack)]
+        if not held:
+            return NOT_KEPT
+        return held[-1].verdict + ("" if held[-1].ours is None else f": {estimate_text(held[-1].ours)}")
+
+    def costs(self, row: Row) -> tuple[str, str, str]:
+        """Return the time, the disk space and the command of a retest."""
+        command = row.retest.command
+        return duration(self.seconds[command]), f"{row.retest.disk_bytes / 1e9:.1f} GB", f"`{command}`"
+
+
+def artifact(efforts: Sequence[Effort], ledger: Ledger) -> dict[str, str]:
+    """Return the text of ARTIFACT.md, and of a page with all claims for each study, by path."""
+    first = (
         _start(efforts),
         _table("Where things are", ("path", "what it is"), [(f"`{path}`", what) for path, what in FOLDERS]),
-        *(
-            _claims(study, [row for row in rows if row.study == study], seconds, held, stacks)
-            for study in dict.fromkeys(row.study for row in rows)
-        ),
-        _environment(references),
+        _major(ledger),
         markdown_list("Warnings to expect", WARNINGS),
         markdown_list("How results may differ elsewhere", ELSEWHERE),
         markdown_list("What was never run", SCOPE),
     )
+    pages = {claims_page(study): _claims(study, ledger) for study in ledger.studies()}
+    return {"ARTIFACT.md": _joined(*first), **{path: _joined(lines) for path, lines in pages.items()}}
+
+
+def claims_page(study: str) -> str:
+    return f"docs/claims/{study}.md"
+
+
+def _joined(*sections: Iterable[str]) -> str:
     return "\n".join(line for section in sections for line in section)
 
 
 def _start(efforts: Sequence[Effort]) -> Iterator[str]:
     yield "# Artifact\n"
     yield (
-        "How to evaluate this artifact: one command a study, one command a claim, time and disk that each takes, "
-        "and the verdicts to expect. This page is made by `./tidemark artifact` from the plans, the claims and "
-        "`reference/`; docs/findings.md has what was found in addition to the claims.\n"
+        "How to evaluate this artifact: one command a study, one command a claim, the time and disk space that each "
+        "takes, and the verdicts to expect. `./tidemark artifact` makes this page from the plans, the claims and "
+        "`reference/`. [Findings](docs/findings.md) are what was found in addition to the claims.\n"
     )
     yield (
         "You need Linux (x86_64), Python 3.12, two processors, 8 GB of memory and 10 GB of disk; no root, no Docker. "
@@ -118,50 +148,57 @@ def _start(efforts: Sequence[Effort]) -> Iterator[str]:
     )
 
 
-def _claims(
-    study: str,
-    rows: Sequence[Row],
-    seconds: Mapping[str, float],
-    held: Mapping[tuple[str, tuple[str, str]], Held],
-    stacks: Mapping[str, tuple[str, ...]],
-) -> Iterator[str]:
-    kept = stacks.get(study, ())
+def _major(ledger: Ledger) -> Iterator[str]:
+    yield "## Major claims\n"
+    listed = ", ".join(
+        f"[`{study}`]({claims_page(study)}) ({sum(row.study == study for row in ledger.rows)})"
+        for study in ledger.studies()
+    )
+    yield f"All {len(ledger.rows)} claims, with the environment of the expected results: {listed}.\n"
+    head = ("claim", "published", "expected", "of protocol", "time", "disk", "command")
+    cells = []
+    for row in ledger.rows:
+        if row.claim.id in ledger.major:
+            of = next((each.about for each in ledger.kept(row.study)), None)
+            expected, protocol = (
+                (ledger.expected(row, of.stacks[0]), " and ".join(of.protocols)) if of else (NOT_KEPT, "")
+            )
+            link = f"[`{row.claim.id}`]({claims_page(row.study)}#{row.claim.id}): {row.claim.statement}"
+            cells.append((link, row.published_text, expected, protocol, *ledger.costs(row)))
+    yield from _table("", head, cells)
+
+
+def _claims(study: str, ledger: Ledger) -> Iterator[str]:
+    references = ledger.kept(study)
+    kept = list(dict.fromkeys(stack for each in references for stack in each.about.stacks))
     expected = [f"expected, stack {stack}" for stack in kept] or ["expected"]
     head = ("claim", "published", *expected, "time", "disk", "command")
     cells = []
-    for row in rows:
-        verdicts = [_expected(held.get((study, (row.claim.id, stack)))) for stack in kept] or [NOT_KEPT]
-        cells.append(
-            (
-                f"`{row.claim.id}`: {row.claim.statement}",
-                row.published_text,
-                *verdicts,
-                duration(seconds[row.retest.command]),
-                f"{row.retest.disk_bytes / 1e9:.1f} GB",
-                f"`{row.retest.command}`",
-            )
+    for row in ledger.rows:
+        if row.study == study:
+            verdicts = [ledger.expected(row, stack) for stack in kept] or [NOT_KEPT]
+            name = f'<a id="{row.claim.id}"></a>`{row.claim.id}`: {row.claim.statement}'
+            cells.append((name, row.published_text, *verdicts, *ledger.costs(row)))
+    yield f"# Claims of the study `{study}`\n"
+    yield (
+        "Each published claim, what to expect of it, and the command that tests it alone. `./tidemark artifact` makes "
+        "this page from the claims, the plans and `reference/`. [What the study does](../studies.md).\n"
+    )
+    protocols = sorted({protocol for each in references for protocol in each.about.protocols} - {"quick"})
+    if protocols:
+        yield (
+            f"What to expect is of the protocol `{' and '.join(protocols)}`. A command with `protocol=quick` has "
+            "shorter windows: its verdict may be inconclusive, or another one where commits get slower.\n"
         )
-    yield f"## Claims of the study `{study}`\n"
     if len(kept) > 1:
         others = " and ".join(f"`'stacks=[{stack}]'`" for stack in kept[1:])
         yield f"What is expected of another stack than `{kept[0]}` takes the same command with {others} at its end.\n"
     yield from _table("", head, cells)
-
-
-def _expected(held: Held | None) -> str:
-    if held is None:
-        return NOT_KEPT
-    if held.ours is None:
-        return held.verdict
-    return f"{held.verdict}: {estimate_text(held.ours)}"
-
-
-def _environment(references: Sequence[Reference]) -> Iterator[str]:
     yield "## The environment of the reference results\n"
     if not references:
         yield "There are none yet.\n"
-    for reference in references:
-        yield from _of(reference.about)
+    for each in references:
+        yield from _of(each.about)
 
 
 def _of(about: About) -> Iterator[str]:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 
 from tidemark.analysis.formatting import MissingCell
 from tidemark.errors import AnalysisError
 from tidemark.results.claims.claims import VERDICTS
 from tidemark.results.reference.content import FILE, TABLES, About, Reference, folders, read_references
+from tidemark.results.reference.glance import Glance, released
 from tidemark.results.report.summary_table import SummaryMetric, usual_columns
-from tidemark.results.tables.table import SYSTEM, Column, Table, read_table
+from tidemark.results.tables.table import SYSTEM, Column, Table, markdown_grid, read_table
 
 BEGIN, END = "<!-- reference: './tidemark artifact' writes this -->", "<!-- /reference -->"
+OF_STUDIES = "<!-- studies: './tidemark artifact' writes this -->"
 OF = "<!-- reference of {}: './tidemark artifact' writes this -->"
 MATRIX = "matrix"
-NOT_APART = "Systems whose intervals overlap are not distinguishable here, whichever has the highest or lowest value."
+LIGHT, DARK = "docs/images/glance.svg", "docs/images/glance-dark.svg"  # the first page's picture
 APART = (
     "This was another day than above, when the machine may have been faster or slower. To see what the releases "
     "change, measure both in one run (`--config 'stacks=[{stacks}]'`)."
@@ -28,21 +31,57 @@ UP = "../"  # from docs/ to the folder of README.md and the reference results
 Kept = list[tuple[Path, Reference]]
 
 
-def front(readme: str, kept: Path, study: str, questions: Sequence[SummaryMetric]) -> str:
-    """Return `readme` with the reference figure of `study`, and the usual columns of its matrix of `questions`.
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A study in the list of the first page; `seconds` is how long `all` takes with the protocol quick."""
 
-    Raise AnalysisError if the two marks are missing.
+    name: str
+    question: str
+    seconds: float
+
+
+def front(readme: str, pages: str, kept: Path, caveats: Iterable[str], studies: Sequence[Listed]) -> str:
+    """Return `readme` with the picture and the small table of the first of `studies`, and the list of all of them.
+
+    `pages` is the text of docs/studies.md, and `caveats` are what the table does not show. Raise AnalysisError if a
+    mark is missing.
     """
-    return _filled("README.md", readme, BEGIN, _first(kept, study, questions))
+    text = _filled("README.md", readme, BEGIN, _first(glance(kept, studies[0].name), caveats))
+    return _filled("README.md", text, OF_STUDIES, _list(studies, pages, kept))
 
 
-def overview(text: str, kept: Path) -> str:
-    """Return `text`, that of docs/studies.md, with the figure and the verdict counts of each study with a mark there.
+def anchor(heading: str) -> str:
+    """Return the anchor that forges give a heading."""
+    return re.sub(r"[^\w\s-]", "", heading.lower()).strip().replace(" ", "-")
 
-    Raise AnalysisError for a duplicate mark, or one without its end.
+
+def _list(studies: Sequence[Listed], pages: str, kept: Path) -> Iterator[str]:
+    found = _kept(kept)
+    rows = []
+    for study in studies:
+        heading = next(iter(re.findall(rf"^## ({study.name}: .*)$", pages, re.MULTILINE)), study.name)
+        held = next((each.held for _, each in found if each.about.study == study.name), ())
+        counts = Counter(each.verdict for each in held)
+        verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+        link = f"[`{study.name}`](docs/studies.md#{anchor(heading)})"
+        rows.append([link, study.question, f"{study.seconds / 60:.0f} min", verdicts or "none kept"])
+    yield markdown_grid(["Study", "Question", "`quick`", "Published claims here"], rows)
+
+
+def glance(kept: Path, study: str) -> Glance | None:
+    """Return what the first page shows of `study`: the reference results with the newest releases; None without any."""
+    ours = [Glance(place, each) for place, each in _kept(kept) if each.about.study == study]
+    return ours[-1] if ours else None
+
+
+def overview(text: str, kept: Path, questions: Mapping[str, Sequence[SummaryMetric]]) -> str:
+    """Return `text`, that of docs/studies.md, with figure, table and verdict counts of each study with a mark there.
+
+    The table has the usual columns of the study's `questions`. Raise AnalysisError for a duplicate mark, or one
+    without its end.
     """
     for study in re.findall(OF.format("([^:]+)"), text):
-        text = _filled("docs/studies.md", text, OF.format(study), _short(kept, study))
+        text = _filled("docs/studies.md", text, OF.format(study), _short(kept, study, questions.get(study, ())))
     return text
 
 
@@ -58,75 +97,48 @@ def _kept(kept: Path) -> Kept:
     return list(zip(folders(kept), read_references(kept), strict=True))
 
 
-def _first(kept: Path, study: str, questions: Sequence[SummaryMetric]) -> Iterator[str]:
-    found = _kept(kept)
-    ours = [(place, each) for place, each in found if each.about.study == study]
-    if not ours:
+def _first(found: Glance | None, caveats: Iterable[str]) -> Iterator[str]:
+    if found is None:
         yield NONE
         return
-    (place, first), *more = ours
-    yield f"{_measured(first.about)}. Releases: {_released(first.about)}."
-    yield from first.about.remarks
-    yield from _figure(place, first, kept)
-    yield from _matrix(place, kept, questions)
-    for place, each in more:
-        yield from ("", f"**The same with other releases: {_released(each.about, first.about)}.**")
-        yield f"{_measured(each.about)}. {APART.format(stacks=', '.join((*first.about.stacks, *each.about.stacks)))}"
-        yield from each.about.remarks
-        yield from _matrix(place, kept, questions)
-    yield from ("", NOT_APART)
-    others = [(place, each) for place, each in found if each.about.study != study]
-    if others:
-        yield f"Reference results of other studies: {', '.join(_link(place, kept) for place, _ in others)}."
+    yield from ("<picture>", f'  <source media="(prefers-color-scheme: dark)" srcset="{DARK}">')
+    yield from (f'  <img src="{LIGHT}" width="830" alt="{escape(found.alternative())}">', "</picture>", "")
+    yield from found.lines()
+    yield from ("", "What the table does not show:", "", *(f"- {each}" for each in caveats))
 
 
-def _short(kept: Path, study: str) -> Iterator[str]:
+def _short(kept: Path, study: str, questions: Sequence[SummaryMetric]) -> Iterator[str]:
     ours = [(place, each) for place, each in _kept(kept) if each.about.study == study]
     if not ours:
         yield NONE
     for number, (place, each) in enumerate(ours):
         if not number:
-            yield from _figure(place, each, kept, UP)
+            yield from _figure(place, each, kept)
         counts = Counter(held.verdict for held in each.held)
         verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-        yield from ("", f"{_measured(each.about)}. Of {len(each.held)} claims: {verdicts} ({_link(place, kept, UP)}).")
+        yield from ("", f"{_measured(each.about)}. Of {len(each.held)} claims: {verdicts} ({_link(place, kept)}).")
         yield from each.about.remarks
+        first = ours[0][1].about
+        if number:
+            yield APART.format(stacks=", ".join((*first.stacks, *each.about.stacks)))
+        if questions:
+            yield f"Releases: {released(each.about, first if number else None)}."
+            yield from _matrix(place, kept, questions)
 
 
-def _link(place: Path, kept: Path, up: str = "") -> str:
-    return f"[`{place.name}`]({up}{kept.name}/{place.name}/{FILE})"
+def _link(place: Path, kept: Path) -> str:
+    return f"[`{place.name}`]({UP}{kept.name}/{place.name}/{FILE})"
 
 
-def _figure(place: Path, reference: Reference, kept: Path, up: str = "") -> Iterator[str]:
+def _figure(place: Path, reference: Reference, kept: Path) -> Iterator[str]:
     figure = reference.figure
     if figure is not None:
         where = (place / figure.file).relative_to(kept.parent).as_posix()
-        yield from ("", f"![{figure.title}]({up}{where})", "", f"*{figure.caption}*")
+        yield from ("", f"![{figure.title}]({UP}{where})", "", f"*{figure.caption}*")
 
 
 def _measured(about: About) -> str:
     return f"Measured on {' and '.join(about.machines)}: {about.sizes}; {about.dataset}"
-
-
-def _released(about: About, other: About | None = None) -> str:
-    """Return the programs with their releases; if `other` is given, only those whose release differs from it."""
-    there = {} if other is None else _releases(other)
-    mine = _releases(about)
-    chosen = {name: release for name, release in mine.items() if there.get(name) != release}
-    named = (
-        f"{program} {release}" + (f" (above {there[program]})" if program in there else "")
-        for program, release in chosen.items()
-    )
-    return ", ".join(named) or "those above"
-
-
-def _releases(about: About) -> dict[str, str]:
-    """Return releases by program name, ignoring case; a version without a dot is a revision, not a release."""
-    found: dict[str, tuple[str, str]] = {}
-    for each in about.versions:
-        if "." in each.version:
-            found.setdefault(each.program.lower(), (each.program, each.version))
-    return dict(found.values())
 
 
 def _matrix(place: Path, kept: Path, questions: Sequence[SummaryMetric]) -> Iterator[str]:
@@ -135,7 +147,7 @@ def _matrix(place: Path, kept: Path, questions: Sequence[SummaryMetric]) -> Iter
         whole = path.relative_to(kept.parent).as_posix()
         matrix = read_table(path)
         asked = usual_columns(questions, [column.key for column in matrix.columns])
-        yield from ("", _narrow(matrix, asked).grid(), "", f"All columns: [`{whole}`]({whole}).")
+        yield from ("", _narrow(matrix, asked).grid(), "", f"All columns: [`{whole}`]({UP}{whole}).")
 
 
 def _narrow(matrix: Table, asked: Collection[str]) -> Table:

@@ -152,6 +152,11 @@ def read_table(path: Path) -> Table:
     )
 
 
+def records(table: Table) -> list[dict[str, Cell]]:
+    """Return the rows of a table with their cells by the key of the column."""
+    return [dict(zip((column.key for column in table.columns), row, strict=True)) for row in table.rows]
+
+
 def _cell(plain: Any) -> Cell:
     if not isinstance(plain, dict):
         return plain  # type: ignore[no-any-return]
