@@ -7,6 +7,7 @@ import shlex
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from tidemark.analysis.formatting import Cell, listed, number
@@ -174,6 +175,7 @@ def build_artifact(configuration: Path, kept: Path) -> dict[str, str]:
     return artifact(efforts(configuration), Ledger(rows, commands, read_references(kept), MAJOR))
 
 
+@cache
 def seconds_of(configuration: Path, command: str) -> float:
     """Return the expected seconds of './tidemark all --config KEY=VALUE...' once all is set up, by its plan."""
     return make_plan(load(configuration, [word for word in shlex.split(command) if "=" in word])).seconds
