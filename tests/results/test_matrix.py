@@ -151,7 +151,7 @@ def test_files_without_a_format_are_a_bound_and_not_ranked(measured: Group, monk
 def test_only_measured_system_is_not_reported_as_different(tmp_path: Path) -> None:
     (group,) = made(tmp_path, [FAST, replace(NULL, median_ms=0.5)], window_s=2.0)
     lines = in_lines(answers(group, QUESTIONS), synthetic=False, repeated=True)
-    assert lines[-1].startswith("Compared: fastest for single events: no other system was measured")
+    assert lines[-1].startswith("Compared: fastest for single events: no other system has a value")
 
 
 def test_no_slowdown_is_reported_where_none_was_seen(tmp_path: Path) -> None:

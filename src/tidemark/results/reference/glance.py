@@ -33,7 +33,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """What the first page shows of `reference`, which is kept in the folder `place`."""
+    """Content of the first page from `reference`, which is kept in the folder `place`."""
 
     place: Path
     reference: Reference

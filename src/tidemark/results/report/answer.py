@@ -165,7 +165,7 @@ def _answer(question: SummaryMetric, ranked: Sequence[tuple[Row, BootstrapEstima
     apart = f"not distinguishable from {listed(same)}{allowing}" if same else ""
     return {
         "text": f"{first.title}: {estimate_text(estimate)}{f' ({note})' if note else ''}",
-        "apart": apart if others else "no other system was measured",
+        "apart": apart if others else "no other system has a value",
     }
 
 
