@@ -109,13 +109,13 @@ def test_killed_servers_and_databases_keep_acknowledged_changes(done: Sandbox) -
 
 
 def test_database_round_trips_add_to_the_latency(done: Sandbox) -> None:
-    """Check what no other process can change: each statement waits for a round trip, and the difference is in them."""
+    """Check that each statement waits for a round trip; how much longer all of it takes depends on other processes."""
     found = {row["request"]: row for row in done.table("catalogs", "catalog-distance") if row["users"] == "1"}
     created = found["Create table"]
     assert created["near_rtt [ms]"] == "0" and created["far_rtt [ms]"] == "2"
     near, far_ms, statements = (float(created[name]) for name in ("near [ms]", "far [ms]", "statements"))
     assert statements >= 2 and far_ms > 2 * statements
-    assert float(created["round_trips"]) == pytest.approx((far_ms - near) / 2)
+    assert 2 < float(created["round_trips"]) == pytest.approx((far_ms - near) / 2)
     (far, *_) = [run for name, run in done.runs().items() if "far" in name]
     settings = dict(far["system"]["settings"])
     assert settings["default_transaction_isolation"] == "read committed"

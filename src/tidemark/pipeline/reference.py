@@ -36,7 +36,7 @@ from tidemark.results.reference.content import (
     write_reference,
 )
 from tidemark.results.reference.findings import page, shown
-from tidemark.results.reference.front import DARK, LIGHT, Listed, front, glance, overview
+from tidemark.results.reference.front import DARK, LIGHT, front, glance, overview
 from tidemark.results.tables.table import Table, read_table, records, write_tables
 from tidemark.runs.runset import RunSet
 from tidemark.studies.study import registry
@@ -112,14 +112,12 @@ def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
         if not (folder / name).is_file():
             raise ConfigError(f"{folder / name}: is not there; allowed: a folder with {README} and {STUDIES}")
     studies = overview((folder / STUDIES).read_text(), kept, {FIRST: registry()[FIRST].results.questions})
-    listed_studies = [
-        Listed(name, study.question, seconds_of(configuration, f"studies=[{name}] protocol=quick"))
-        for name, study in sorted(registry().items(), key=lambda pair: pair[0] != FIRST)
-    ]
+    quick = [each for each in efforts(configuration) if each.protocol == "quick"]
+    quick.sort(key=lambda each: each.study != FIRST)
     return {
         **build_artifact(configuration, kept),
         FINDINGS: page([shown(finding, kept) for finding in all_findings()]),
-        README: front((folder / README).read_text(), studies, kept, caveats(kept), listed_studies),
+        README: front((folder / README).read_text(), studies, kept, caveats(kept), quick),
         STUDIES: studies,
         **_pictures(kept),
     }
@@ -139,22 +137,26 @@ def _pictures(kept: Path) -> dict[str, str]:
 
 def caveats(kept: Path) -> Iterator[str]:
     """Yield what the rates of the first page do not tell, with numbers of other studies where they are kept."""
-    distant = ""
+    times, far = dict[str, Cell](), 0
     if (path := kept / "ingest" / TABLES / "ingest-storage.json").is_file():
         rows = records(read_table(path))
-        far = max(row["rtt"] for row in rows if isinstance(row["rtt"], int))
+        far = max((row["rtt"] for row in rows if isinstance(row["rtt"], int)), default=0)
         times = {str(row["system"]): row["commit_p50"] for row in rows if row["rtt"] == far}
-        distant = f" With files in S3, {far} ms away, a commit takes {_listed(times, 'ms')}."
+    distant = f" With files in S3, {far} ms away, a commit takes {found}." if (found := _listed(times, "ms")) else ""
     yield (
         f"**On object storage the gap changes**, as each commit waits for several round trips.{distant} "
         "→ [Many writers](docs/studies.md#ingest-many-writers-to-one-table)"
     )
-    fresh = ""
+    ages = dict[str, Cell]()
     if (path := kept / "freshness" / TABLES / "matrix.json").is_file():
         ages = {str(row["system"]): row["age_p99"] for row in records(read_table(path))}
-        fresh = f" With a commit every second, 99 of 100 events are seen within {_listed(ages, 's')}."
+    seen = (
+        f" With a commit every second, 99 of 100 events are seen within {found}."
+        if (found := _listed(ages, "s"))
+        else ""
+    )
     place = "docs/studies.md#freshness-from-the-topic-to-a-reader"
-    yield f"**Freshness is another question than speed.**{fresh} → [Freshness]({place})"
+    yield f"**Freshness is another question than speed.**{seen} → [Freshness]({place})"
     yield (
         "**A write that has returned is not equally safe everywhere.** DuckLake and Iceberg flush the catalog's commit "
         "to the disk, Delta leaves data and log to the page cache; `durability: full` evens this out as far as the "
@@ -163,7 +165,7 @@ def caveats(kept: Path) -> Iterator[str]:
 
 
 def _listed(found: Mapping[str, Cell], unit: str) -> str:
-    """Return the estimates in words, the smallest first, with two significant digits."""
+    """Return the estimates in words, the smallest first, with two significant digits; empty without any."""
     known = sorted((each.value, name) for name, each in found.items() if isinstance(each, Estimate))
     return listed([f"{number(value, 2)} {unit} in {name}" for value, name in known])
 
@@ -181,14 +183,15 @@ def seconds_of(configuration: Path, command: str) -> float:
     return make_plan(load(configuration, [word for word in shlex.split(command) if "=" in word])).seconds
 
 
-def efforts(configuration: Path) -> list[Effort]:
+@cache
+def efforts(configuration: Path) -> tuple[Effort, ...]:
     """Return the effort of each study under the protocols that all studies have, with `configuration`'s settings."""
     made = []
     for name, study in registry().items():
         for protocol in SHOWN:
             plan = make_plan(load(configuration, [f"studies=[{name}]", f"protocol={protocol}"]))
-            made.append(Effort(name, study.title, protocol, len(plan.series), plan.seconds))
-    return made
+            made.append(Effort(name, study.title, study.question, protocol, len(plan.series), plan.seconds))
+    return tuple(made)
 
 
 def build_agreement(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:

@@ -64,6 +64,7 @@ class Effort:
 
     study: str
     title: str
+    question: str
     protocol: str
     series: int
     seconds: float

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 
 from tidemark.analysis.formatting import MissingCell
 from tidemark.errors import AnalysisError
 from tidemark.results.claims.claims import VERDICTS
+from tidemark.results.claims.judge import counts_text
+from tidemark.results.reference.artifact import Effort
 from tidemark.results.reference.content import FILE, TABLES, About, Reference, folders, read_references
 from tidemark.results.reference.glance import Glance, released
 from tidemark.results.report.summary_table import SummaryMetric, usual_columns
@@ -31,23 +33,14 @@ UP = "../"  # from docs/ to the folder of README.md and the reference results
 Kept = list[tuple[Path, Reference]]
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A study in the list of the first page; `seconds` is how long `all` takes with the protocol quick."""
-
-    name: str
-    question: str
-    seconds: float
-
-
-def front(readme: str, pages: str, kept: Path, caveats: Iterable[str], studies: Sequence[Listed]) -> str:
-    """Return `readme` with the picture and the small table of the first of `studies`, and the list of all of them.
+def front(readme: str, pages: str, kept: Path, caveats: Iterable[str], efforts: Sequence[Effort]) -> str:
+    """Return `readme` with the picture and the small table of the first study of `efforts`, and the list of all.
 
     `pages` is the text of docs/studies.md, and `caveats` are what the table does not show. Raise AnalysisError if a
     mark is missing.
     """
-    text = _filled("README.md", readme, BEGIN, _first(glance(kept, studies[0].name), caveats))
-    return _filled("README.md", text, OF_STUDIES, _list(studies, pages, kept))
+    text = _filled("README.md", readme, BEGIN, _first(glance(kept, efforts[0].study), caveats))
+    return _filled("README.md", text, OF_STUDIES, _list(efforts, pages, kept))
 
 
 def anchor(heading: str) -> str:
@@ -55,17 +48,20 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w\s-]", "", heading.lower()).strip().replace(" ", "-")
 
 
-def _list(studies: Sequence[Listed], pages: str, kept: Path) -> Iterator[str]:
+def _list(efforts: Sequence[Effort], pages: str, kept: Path) -> Iterator[str]:
     found = _kept(kept)
     rows = []
-    for study in studies:
-        heading = next(iter(re.findall(rf"^## ({study.name}: .*)$", pages, re.MULTILINE)), study.name)
-        held = next((each.held for _, each in found if each.about.study == study.name), ())
-        counts = Counter(each.verdict for each in held)
-        verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-        link = f"[`{study.name}`](docs/studies.md#{anchor(heading)})"
-        rows.append([link, study.question, f"{study.seconds / 60:.0f} min", verdicts or "none kept"])
-    yield markdown_grid(["Study", "Question", "`quick`", "Published claims here"], rows)
+    for each in efforts:
+        heading = next(iter(re.findall(rf"^## ({each.study}: .*)$", pages, re.MULTILINE)), each.study)
+        verdicts = next((_verdicts(reference) for _, reference in found if reference.about.study == each.study), "")
+        link = f"[`{each.study}`](docs/studies.md#{anchor(heading)})"
+        rows.append([link, each.question, f"{each.seconds / 60:.0f} min", verdicts or "none kept"])
+    yield markdown_grid(["Study", "Question", f"`{efforts[0].protocol}`", "Published claims here"], rows)
+
+
+def _verdicts(reference: Reference) -> str:
+    counts = Counter(each.verdict for each in reference.held)
+    return counts_text({verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]})
 
 
 def glance(kept: Path, study: str) -> Glance | None:
@@ -114,9 +110,8 @@ def _short(kept: Path, study: str, questions: Sequence[SummaryMetric]) -> Iterat
     for number, (place, each) in enumerate(ours):
         if not number:
             yield from _figure(place, each, kept)
-        counts = Counter(held.verdict for held in each.held)
-        verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-        yield from ("", f"{_measured(each.about)}. Of {len(each.held)} claims: {verdicts} ({_link(place, kept)}).")
+        held = f"Of {len(each.held)} claims: {_verdicts(each)} ({_link(place, kept)})."
+        yield from ("", f"{_measured(each.about)}. {held}")
         yield from each.about.remarks
         first = ours[0][1].about
         if number:
