@@ -13,9 +13,9 @@ from tests.runs.runset import DUCKLAKE, write_run_set
 from tidemark.analysis.ages import AGES, YOUNG, at_age, by_age, growth, of_age, rate, typical_by_age
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import NotAvailable, NotReached
-from tidemark.analysis.statistics import Estimate, generator
+from tidemark.analysis.statistics import Estimate, generator, quantile_of_windows
 from tidemark.runs.runset import RunSet
-from tidemark.studies.streams.metrics import ON_DISK, QUANTITIES, RATE_OF_FIRST
+from tidemark.studies.streams.metrics import ON_DISK, QUANTITIES, RATE_OF_FIRST, WRITE_TAIL
 
 MS = 1e6
 
@@ -112,3 +112,43 @@ def test_interval_of_a_share_ends_at_100_percent(tmp_path: Path) -> None:
     share = measures.hot(ON_DISK, measures.run_set.series[0]).estimate("%")
     assert share.low is not None and share.low < share.value < 99
     assert share.high == 100.0
+
+
+def test_tails_are_of_commits_51_to_100_of_all_hot_runs_with_ten_beyond(tmp_path: Path) -> None:
+    def measured(folder: str, window_s: float) -> Measures:
+        model = replace(DUCKLAKE, factors=(1.0,) * 5)
+        return Measures(RunSet.load(write_run_set(tmp_path / folder, [model], window_s=window_s)), QUANTITIES)
+
+    measures = measured("long", 3)
+    series = measures.run_set.find("ducklake", "single")
+    assert series is not None
+    windows = np.concatenate([run.column("write_ns")[50:100] for run in series.hot_runs])
+    found = measures.hot(WRITE_TAIL[95], series).estimate("ms")
+    assert found.value == pytest.approx(np.quantile(windows, 0.95) / MS) and (found.n, found.runs) == (200, 4)
+    assert found.contains(found.value)
+    with pytest.raises(NotAvailable, match="needs 1,000 operations, the hot runs have 200"):
+        measures.hot(WRITE_TAIL[99], series)
+    with pytest.raises(NotAvailable, match="of all hot runs together"):
+        measures.of_run(WRITE_TAIL[95], series.hot_runs[0])
+    short = measured("short", 0.7)
+    with pytest.raises(NotReached, match="4 of 4 hot runs ended before operation 100"):
+        short.hot(WRITE_TAIL[95], short.run_set.find("ducklake", "single"))
+
+
+def test_interval_of_a_tail_covers_how_windows_differ() -> None:
+    """Taking each sample as a window of its own is the planted fault: it covers far less."""
+    rng, sets, windows, samples = np.random.default_rng(3), 200, 12, 50
+
+    def drawn(count: int) -> np.ndarray:
+        level = 0.08 * rng.normal(size=(count, 1))
+        times: np.ndarray = np.exp(level + 0.1 * rng.normal(size=(count, samples)))
+        return times
+
+    true = float(np.quantile(drawn(20_000), 0.95))
+    covered = {"windows": 0, "samples": 0}
+    for number in range(sets):
+        found = drawn(windows)
+        for name, units in (("windows", found), ("samples", found.reshape(-1, 1))):
+            interval = quantile_of_windows(units, 0.95, generator(name, number)).estimate("")
+            covered[name] += bool(interval.contains(true))
+    assert covered["windows"] >= 0.9 * sets and covered["samples"] < 0.8 * sets, covered

@@ -21,7 +21,7 @@ from tidemark.errors import ConfigError
 from tidemark.paths import Workspace
 from tidemark.pipeline import rounds, runner
 from tidemark.pipeline.build import ratio_widths
-from tidemark.pipeline.plan import make_plan
+from tidemark.pipeline.plan import likely_seconds, make_plan
 from tidemark.pipeline.rounds import FIRST_LOOK, leave_out, left_out, over, spent_minutes, why_to_end
 from tidemark.results.report.answer import read_first
 from tidemark.runs.outcome import LEFT_OUT, Outcome, outcome_path
@@ -131,6 +131,21 @@ def test_rounds_that_were_left_out_are_due_again_for_another_goal(tmp_path: Path
     begun.mkdir()
     (begun / "run.json").write_text("{}")
     assert over(second, Goal(minutes=1e-9), workspace) is None, "a block that was begun is finished"
+
+
+def test_time_that_is_left_is_judged_by_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = Workspace(tmp_path)
+    plan = make_plan(load(SHIPPED, ["streams.systems={delta-rs: {}}", "streams.modes=[single]"]), tmp_path)
+    plan.write(workspace)
+    first, second, *_ = plan.jobs()
+    Outcome("complete", None, 0, (1,)).write(outcome_path(workspace, first[0]))
+    likely = likely_seconds(first) / 60
+    left = likely_seconds([*second, *(spec for spec in plan.series if not spec.in_round)]) / 60
+    for slower in (0.5, 2.0):
+        monkeypatch.setattr(rounds, "spent_minutes", lambda _folders, spent=slower * likely: spent)
+        needed = slower * (likely + left)
+        assert over(second, Goal(minutes=1.01 * needed), workspace) is None
+        assert over(second, Goal(minutes=0.99 * needed), workspace) is not None
 
 
 def measured_in_rounds(tmp_path: Path, *models: Model, after: int = 0) -> Path:

@@ -108,7 +108,7 @@ def test_system_is_charged_with_window_and_sync_but_not_with_the_stream(measures
 
 
 def test_a_tail_needs_enough_operations(measures: Measures) -> None:
-    with pytest.raises(NotAvailable, match="needs 1,000 operations"):
+    with pytest.raises(NotAvailable, match="needs 10,000 operations"):
         measures.of_run(WRITE_P999, series(measures, "iceberg-pyiceberg").runs[1])
     assert measures.of_run(WRITE_MAX, series(measures, "ducklake").runs[1]).estimate("ms").low is None
 

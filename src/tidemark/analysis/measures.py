@@ -28,6 +28,7 @@ from tidemark.analysis.metrics import (
     NotAvailable,
     NotReached,
     PerSecond,
+    PooledQuantile,
     Quantile,
     Share,
     checked_ratio,
@@ -85,6 +86,8 @@ class Measures:
             if (why := how.why_not(run)) is not None:
                 raise NotAvailable(why)
             return self._of_column(quantity, how.column, run)
+        if isinstance(how, PooledQuantile):
+            raise NotAvailable("is of all hot runs together")
         if isinstance(how, PerSecond):
             return how.summary(self.second_sample(run, how.source)).scaled(how.factor)
         if isinstance(how, Share):
@@ -136,7 +139,11 @@ class Measures:
         if key not in self._hot:
             rng = generator(quantity.name, series.id)
             self._check_reached(quantity, series)
-            if self._is_repeated(series):
+            if isinstance(quantity.how, PooledQuantile):
+                if not series.hot_runs:
+                    raise NotAvailable(series.missing(1))
+                self._hot[key] = quantity.how.of(series.hot_runs, rng)
+            elif self._is_repeated(series):
                 units = self._by_round(quantity, series)
                 self._hot[key] = mean_of_rounds(units, rng, self._round_variance(quantity, series, units))
             else:

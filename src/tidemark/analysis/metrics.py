@@ -11,18 +11,19 @@ MetricSet are passed between processes, so their functions must be defined at mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import BlockSample
-from tidemark.analysis.statistics import BootstrapEstimate, interquartile_range, quantile
+from tidemark.analysis.statistics import BootstrapEstimate, interquartile_range, quantile, quantile_of_windows
 from tidemark.runs.run import Groups, Run
 
 LOWER, HIGHER = "lower", "higher"  # the better direction
 MILLISECONDS = 1e-6  # per nanosecond
+BEYOND = 10  # samples that must lie beyond a quantile of a tail: fewer say little of where it is
 
 
 class NotAvailable(Exception):
@@ -63,13 +64,43 @@ class Quantile:
     factor: float = MILLISECONDS
 
     def why_not(self, run: Run) -> str | None:
-        """Return why `run` has too few operations, or None: on average one must lie beyond the quantile."""
-        least = round(1 / (1 - self.probability))
+        """Return why `run` has too few operations for the quantile, or None."""
+        least = _fewest(self.probability)
         found = run.manifest.operations
         return None if found >= least else f"needs {least:,} operations, the run has {found:,}"
 
     def of(self, sample: BlockSample) -> BootstrapEstimate:
         return quantile(sample, self.probability).scaled(self.factor)
+
+
+def _fewest(probability: float) -> int:
+    """Return how many samples a quantile needs: two for a median, BEYOND of them beyond one of the tail."""
+    return round((BEYOND if probability > 0.5 else 1) / (1 - probability))
+
+
+@dataclass(frozen=True, slots=True)
+class PooledQuantile:
+    """A quantile of some operations of all hot runs of a series together, each of which has too few for its own.
+
+    `first` and `last` are their ordinals in a run, from 1; `factor` converts the column to the quantity's unit.
+    """
+
+    column: str
+    probability: float
+    first: int
+    last: int
+    factor: float = MILLISECONDS
+
+    def of(self, runs: Sequence[Run], rng: np.random.Generator) -> BootstrapEstimate:
+        """Return it, with an interval that covers how runs differ; raise NotAvailable if there are too few samples."""
+        reached = [run for run in runs if run.manifest.operations >= self.last]
+        if not enough(len(reached), len(runs)):
+            raise NotReached(f"{len(runs) - len(reached)} of {len(runs)} hot runs ended before operation {self.last:,}")
+        found, least = len(reached) * (self.last - self.first + 1), _fewest(self.probability)
+        if found < least:
+            raise NotAvailable(f"needs {least:,} operations, the hot runs have {found:,} from {self.first:,} on")
+        windows = np.stack([run.column(self.column)[self.first - 1 : self.last] for run in reached])
+        return quantile_of_windows(np.maximum(windows, 1), self.probability, rng).scaled(self.factor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +133,7 @@ class Share:
     quantity: Metric
 
 
-type How = Quantile | InterquartileRange | PerSecond | Share | Callable[[Run], BootstrapEstimate]
+type How = Quantile | PooledQuantile | InterquartileRange | PerSecond | Share | Callable[[Run], BootstrapEstimate]
 
 
 @dataclass(frozen=True, slots=True)

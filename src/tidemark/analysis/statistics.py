@@ -201,6 +201,20 @@ def quantile(sample: BlockSample, probability: float) -> BootstrapEstimate:
     return _positive(centre, draws, sample.n, sample.degrees)
 
 
+def quantile_of_windows(windows: Numbers, probability: float, rng: np.random.Generator) -> BootstrapEstimate:
+    """Return a quantile of all positive samples of `windows`, of shape (windows, samples); two windows or more.
+
+    The interval is Woodruff's (1952): the share of samples below the quantile varies between windows, and the ends are
+    the quantiles at the ends of that share's interval.
+    """
+    count = len(windows)
+    value = float(np.quantile(windows, probability))
+    error = float((windows <= value).mean(axis=1).std(ddof=1)) / math.sqrt(count)
+    steps = stdtrit(count - 1, (np.arange(REPLICATES) + 0.5) / REPLICATES)
+    draws = np.quantile(windows, np.clip(probability + error * rng.permutation(steps), 0.0, 1.0))
+    return replace(_positive(value, draws, windows.size, math.inf), runs=count)
+
+
 def median(sample: BlockSample) -> BootstrapEstimate:
     return quantile(sample, 0.5)
 

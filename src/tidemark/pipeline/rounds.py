@@ -42,10 +42,15 @@ def over(specs: Sequence[SeriesSpec], goal: Goal, workspace: Workspace) -> tuple
         return None
     for spec in left_out((spec for spec in series if spec.in_round and spec.repeat == done), workspace):
         return Outcome.read(outcome_path(workspace, spec)).reason or "", False
-    left = [spec for spec in due(series, workspace) if not spec.in_round or spec.block == block]
+    ahead = due(series, workspace)
+    left = [spec for spec in ahead if not spec.in_round or spec.block == block]
     minutes = spent_minutes(workspace.root / spec.directory for spec in series)
     widths = _widths(done, workspace) if goal.precision and done >= FIRST_LOOK else {}
-    why = why_to_end(goal, done, widths, minutes, likely_seconds(left) / 60)
+    # What was measured tells how much faster or slower than likely this machine is.
+    waiting = {spec.id for spec in ahead}
+    likely = likely_seconds(spec for spec in series if spec.id not in waiting) / 60
+    more = likely_seconds(left) / 60 * (minutes / likely if likely else 1.0)
+    why = why_to_end(goal, done, widths, minutes, more)
     return None if why is None else (why, True)
 
 

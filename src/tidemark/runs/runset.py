@@ -175,9 +175,13 @@ class RunSet:
         return tuple(run for repeat in self.repeats for run in repeat.runs)
 
     @property
+    def is_repeated(self) -> bool:
+        return any(len(series.repeats) > 1 for series in self.series)
+
+    @property
     def coverage(self) -> str:
         """Sentence on the variance that confidence intervals of series cover."""
-        if any(len(series.repeats) > 1 for series in self.series):
+        if self.is_repeated:
             return "Intervals cover the variance between repeats of a series."
         return "Each series is measured once, so intervals do not cover the variance between series of one system."
 

@@ -18,10 +18,12 @@ from tidemark.pipeline.reference import build_agreement, build_comparison, build
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
-from tidemark.results.reference.agreement import AGREES, DIFFERS, NOTHING, SIZE, WITHIN, Pair
-from tidemark.results.reference.content import FILE, Held, folders, read_references
+from tidemark.results.reference.agreement import AGREES, DIFFERS, NOTHING, SIZE, WITHIN, Pair, agreement
+from tidemark.results.reference.content import FILE, Held, Reference, folders, read_references, write_reference
+from tidemark.results.reference.front import END, OF, overview
 from tidemark.results.tables.table import Table
 from tidemark.studies.streams.metrics import QUANTITIES, WRITE_MEDIAN
+from tidemark.studies.study import registry
 
 MODELS = (DUCKLAKE, INLINED, DELTA, batched(DUCKLAKE, median_ms=20.0))
 SLOW = tuple(
@@ -129,6 +131,40 @@ def test_another_stack_is_stored_separately_and_compared_only_with_itself(archiv
     both, _ = build_agreement(kept, measured(tmp_path / "both", (*MODELS, *newer)), tmp_path / "two")
     assert {row[2] for row in both.rows if row[-1] != NOTHING} == {"thesis", "current"}
     assert not any("B has no run" in note for note in both.notes)
+
+
+def test_two_stacks_of_one_run_have_their_own_verdicts_and_releases(tmp_path: Path) -> None:
+    kept = tmp_path / "reference"
+    newer = tuple(replace(model, stack="current") for model in MODELS)
+    build_reference(measured(tmp_path / "both", (*MODELS, *newer)), kept)
+    (both,) = read_references(kept)
+    claims = len(both.held) // 2
+    page = overview(f"{OF.format('streams')}\n{END}\n", kept, {"streams": registry()["streams"].results.questions})
+    for stack in ("thesis", "current"):
+        assert f"Of {claims} claims with the stack `{stack}`: " in page
+    assert "Releases of the stack `current`: those above." in page, "the models' releases are the same"
+    assert "Releases of the stack `thesis`: " in page and page.count("| System |") == 1
+
+
+def test_rounds_and_commits_are_named_in_place_of_seconds_and_repeats(tmp_path: Path) -> None:
+    results = measured(tmp_path / "rounds")
+    for path in results.rglob("run.json"):
+        run = json.loads(path.read_text())
+        run["config"] |= {"block": 1, "commits": 100}
+        path.write_text(json.dumps(run))
+    build_reference(results, tmp_path / "reference")
+    (kept,) = read_references(tmp_path / "reference")
+    assert kept.about.sizes.endswith("1 round of windows of 100 commits, then a series with a cold start")
+    (other,) = read_references(_with_rounds(kept, tmp_path / "other", 3))
+    assert "3 rounds of" in other.about.sizes
+    table = agreement([kept], [other], ("a", "b"))
+    assert not any("sizes differ" in note for note in table.notes), "more rounds are the same sizes"
+
+
+def _with_rounds(reference: Reference, folder: Path, rounds: int) -> Path:
+    about = replace(reference.about, rounds=rounds, windows=(3.0, 25.0))
+    write_reference(replace(reference, about=about, figure=None), [], "", folder)
+    return folder
 
 
 def test_version_differences_cover_only_programs_used_by_both(reference: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ SIGNS["outside"] = "not compared"
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 500])
+@pytest.mark.parametrize("width", [1280, 1000, 500])
 @pytest.mark.parametrize("kind", ["built", "made", "gallery"])
 def test_page_is_drawn_without_console_messages(opened: Open, kind: str, width: int, dark: bool) -> None:
     page = opened(kind, width=width, dark=dark)
@@ -132,6 +133,18 @@ def test_plots_zoom_and_step_by_keyboard_and_follow_the_theme(opened: Open) -> N
     assert page.run("document.getElementById('theme').ariaPressed") == "true"
     assert page.run(f"{plot}.canvas.toDataURL()") != picture
     page.run("localStorage.clear()")
+
+
+def test_lines_are_named_at_their_ends_and_all_systems_above_the_plots(opened: Open) -> None:
+    page = opened("built")
+    for kind in ("Time of a commit", "Operations slower"):
+        plot = f"plots.find(each => each.kind.title.startsWith('{kind}') && each.mode === 'single').plot"
+        drawn = set(page.run(f"{plot}.layers.map(layer => layer.name)"))
+        named = page.run(f"{plot}.named.map(end => [end.layer.name, end.at])")
+        assert {name for name, _ in named} == drawn and len(named) == len(drawn) > 1
+        places = sorted(place for _, place in named)
+        assert all(later - earlier > 12 for earlier, later in pairwise(places)), "names cover each other"
+        assert all(name in text(page, "plot-legend") for name in drawn)
 
 
 def test_claims_are_grouped_by_verdict(opened: Open, pages: dict[str, Path]) -> None:

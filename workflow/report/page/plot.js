@@ -1,8 +1,10 @@
-// A zoomable plot on a canvas. A layer is {label, colour, style: "points" | "line" | "intervals", points: [[x, y, note]...]};
-// intervals have points [value, row, note, low, high]. Coordinates are plain numbers; log axes take their logarithms.
+// A zoomable plot on a canvas. A layer is {label, name, colour, style: "points" | "line" | "intervals", points:
+// [[x, y, note]...]}; intervals have points [value, row, note, low, high]. Coordinates are plain numbers; log axes take
+// their logarithms. Lines have their names at their ends, one for all lines of a name.
 "use strict";
 
 const PAD = { right: 14, top: 10, bottom: 40 };
+const NAME = { height: 13, gap: 16, share: 0.3 }; // of a line, in pixels; the share of a plot's width that names may take
 // A canvas has no style: its colours are read from the page when it is drawn.
 const ofStyle = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
@@ -98,13 +100,16 @@ class Plot {
     pen.font = "12px system-ui, sans-serif";
     const left = options.y.rows ? Math.min(width * 0.42, 205) : 64;
     this.left = left;
-    this.inner = { width: width - left - PAD.right, height: height - PAD.top - PAD.bottom };
+    const names = [...new Set(this.layers.filter(layer => layer.style === "line").map(layer => layer.name))];
+    const longest = Math.max(0, ...names.map(name => pen.measureText(name).width));
+    const right = names.length ? Math.min(longest + NAME.gap, width * NAME.share) : PAD.right;
+    this.inner = { width: width - left - right, height: height - PAD.top - PAD.bottom };
     pen.strokeStyle = ofStyle("grid"); pen.fillStyle = ofStyle("ink");
     pen.textAlign = "center";
     let free = 0;
     for (const [at, name] of this.ticks("x")) {
       const x = this.pixel("x", at);
-      if (x < left - 1 || x > width - PAD.right + 1) continue;
+      if (x < left - 1 || x > width - right + 1) continue;
       pen.beginPath(); pen.moveTo(x, PAD.top); pen.lineTo(x, PAD.top + this.inner.height); pen.stroke();
       const half = pen.measureText(name).width / 2, middle = Math.min(x, width - half - 1);
       if (middle - half < free) continue;
@@ -115,7 +120,7 @@ class Plot {
     for (const [at, name] of this.ticks("y")) {
       const y = this.pixel("y", at);
       if (y < PAD.top - 1 || y > PAD.top + this.inner.height + 1) continue;
-      pen.beginPath(); pen.moveTo(left, y); pen.lineTo(width - PAD.right, y); pen.stroke();
+      pen.beginPath(); pen.moveTo(left, y); pen.lineTo(width - right, y); pen.stroke();
       const short = name.length > 34 ? `${name.slice(0, 33)}…` : name;
       pen.fillText(short, left - 6, y + 4, left - 8);
     }
@@ -141,6 +146,7 @@ class Plot {
     let drawn = 0;
     for (const layer of this.layers) drawn += this.paint(pen, layer);
     pen.restore();
+    this.label(pen, right);
     if (this.picked >= 0) this.ring(pen, this.marks[this.picked]);
     canvas.dataset.drawn = drawn;
     canvas.setAttribute("aria-label", `${options.title}: ${drawn} marks of ${this.layers.length} runs or systems. ${options.x.title} against ${options.y.title}.`);
@@ -170,6 +176,31 @@ class Plot {
     }
     pen.globalAlpha = 1;
     return layer.points.length;
+  }
+
+  // Write each name beside the end of its first line, where it does not cover another.
+  label(pen, right) {
+    const edge = this.left + this.inner.width, ends = new Map();
+    for (const layer of this.layers) {
+      const inside = layer.style === "line" ? layer.points.filter(point => this.pixel("x", point[0]) <= edge + 1) : [];
+      if (!inside.length || ends.has(layer.name)) continue;
+      const [x, y] = inside.at(-1);
+      ends.set(layer.name, { layer, x: this.pixel("x", x), y: this.pixel("y", y) });
+    }
+    const least = PAD.top + NAME.height / 2, most = PAD.top + this.inner.height;
+    const shown = [...ends.values()].filter(end => end.y >= PAD.top - 1 && end.y <= most + 1).sort((one, other) => one.y - other.y);
+    shown.forEach((end, place) => { end.at = Math.max(end.y, place ? shown[place - 1].at + NAME.height : least); });
+    shown.reverse().forEach((end, place) => { end.at = Math.min(end.at, place ? shown[place - 1].at - NAME.height : most); });
+    this.named = shown;
+    pen.textAlign = "left";
+    for (const { layer, x, y, at } of shown) {
+      pen.fillStyle = pen.strokeStyle = seen(layer.colour);
+      pen.globalAlpha = 0.5;
+      pen.beginPath(); pen.moveTo(x, y); pen.lineTo(edge + NAME.gap / 2 - 2, at); pen.stroke();
+      pen.globalAlpha = 1;
+      pen.fillText(layer.name, edge + NAME.gap / 2, at + 4, right - NAME.gap / 2);
+    }
+    pen.textAlign = "center";
   }
 
   ring(pen, { point }) {

@@ -15,14 +15,14 @@ const isCold = run => run.number === 0;
 
 function perRun(key, style) {
   return mode => visible(mode).flatMap(series => runsOf(series).filter(run => run[key].length).map(run => ({
-    label: `${series.title}, ${run.title}`, colour: colourOf[series.system], style, faint: isCold(run),
+    label: `${series.title}, ${run.title}`, name: series.title, colour: colourOf[series.system], style, faint: isCold(run),
     dash: isCold(run) ? [4, 3] : [], points: run[key],
   })));
 }
 
 function perSeries(key, style) {
   return mode => visible(mode).filter(series => series[key]?.length).map(series => ({
-    label: series.title, colour: colourOf[series.system], style, points: series[key],
+    label: series.title, name: series.title, colour: colourOf[series.system], style, points: series[key],
   }));
 }
 
@@ -115,6 +115,8 @@ function showPlots() {
     if (plot.options.y.rows) plot.options.y.rows = visible(mode).map(series => series.title);
     plot.show(layers);
   }
+  const named = new Map([...PLOTTED.keys()].flatMap(visible).map(series => [series.title, colourOf[series.system]]));
+  byId("plot-legend").replaceChildren(...[...named].map(([name, colour]) => make("span", [swatch(colour), name])));
   byId("no-plots").hidden = plots.some(({ figure }) => !figure.hidden);
   budgets();
 }

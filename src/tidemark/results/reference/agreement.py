@@ -162,7 +162,7 @@ def _differences(a: About, others: Sequence[About]) -> Iterator[str]:
 
 
 def _difference(a: About, b: About) -> Iterator[str]:
-    if (a.windows, a.runs) != (b.windows, b.runs):
+    if (a.commits or a.windows, a.runs) != (b.commits or b.windows, b.runs):
         yield f"WARNING: {a.study}: the sizes differ ({a.sizes}; {b.sizes}): what depends on them cannot be compared."
     if a.dataset != b.dataset:
         yield f"WARNING: {a.study}: the dataset differs ({a.dataset}; {b.dataset})."

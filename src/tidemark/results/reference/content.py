@@ -22,6 +22,7 @@ from tidemark.results.claims.judge import THESIS, ClaimReport, ClaimVerdict, Row
 from tidemark.results.tables.table import PER_RUN, Table
 from tidemark.runs.runset import RunSet
 from tidemark.runs.serde import Fields, Pairs, read, to_json
+from tidemark.runs.spec import MAIN
 from tidemark.runs.views import dataset_label, harness_words, in_order, machine_words, mixture, unfinished
 
 SCHEMA_VERSION = 1
@@ -40,7 +41,8 @@ class Version:
 @dataclass(frozen=True, slots=True)
 class About:
     """Origin of results. `windows` are in seconds, to two digits, excluding those that ended with their work; `runs`
-    and `repeats` are the maxima over the series.
+    and `repeats` are the maxima over the series. `rounds` is 0 if the systems were not measured in turn, and `commits`
+    if windows ended by time alone.
 
     `archive` is the SHA-256 of the archive that they were made from, None if there was no archive.
     """
@@ -60,12 +62,15 @@ class About:
     remarks: tuple[str, ...]
     archive: str | None = None
     all_repeated: bool = True  # True if all series with runs have equally many repeats, except the harness
+    rounds: int = 0
+    commits: int = 0
 
     @classmethod
     def of(cls, study: str, whole: RunSet, archive: str | None = None) -> About:
         """Return the origin of the series of `study` in `whole`."""
         run_set = whole.of(study)
         runs = run_set.runs
+        main = [run for series in run_set.series if series.sweep == MAIN for run in series.runs]
         versions = {
             Version(series.stack, name, version)
             for series in run_set.series
@@ -93,6 +98,8 @@ class About:
             remarks=(*unfinished(run_set), *mixture(run_set)),
             archive=archive,
             all_repeated=len(repeats) < 2,
+            rounds=max((repeat.number for repeat in run_set.repeats if repeat.block), default=0),
+            commits=max((int(dict(run.manifest.config).get("commits") or 0) for run in main), default=0),
         )
 
     @property
@@ -103,12 +110,18 @@ class About:
     @property
     def sizes(self) -> str:
         """Description of the protocol."""
+        named = " and ".join(self.protocols)
         lasting = " to ".join(dict.fromkeys(f"{window:g}" for window in (*self.windows[:1], *self.windows[-1:])))
         windows = f"windows of {lasting} s" if lasting else "windows as long as their work takes"
+        if self.commits:
+            windows = f"windows of {self.commits:,} commits"
+        if self.rounds:
+            rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
+            return f"{named}, {rounds} of {windows}, then a series with a cold start"
         runs = f"up to {self.runs} runs" if self.runs > 1 else "one run"
         often = {1: "once", 2: "twice"}.get(self.repeats, f"{self.repeats} times")
         measured = f"each series measured {often}" if self.all_repeated else f"series measured up to {often}"
-        return f"{' and '.join(self.protocols)}, {windows}, {runs}, {measured}"
+        return f"{named}, {windows}, {runs}, {measured}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,14 +53,15 @@ def _list(efforts: Sequence[Effort], pages: str, kept: Path) -> Iterator[str]:
     rows = []
     for each in efforts:
         heading = next(iter(re.findall(rf"^## ({each.study}: .*)$", pages, re.MULTILINE)), each.study)
-        verdicts = next((_verdicts(reference) for _, reference in found if reference.about.study == each.study), "")
+        ours = (reference for _, reference in found if reference.about.study == each.study)
+        verdicts = next((_verdicts(reference, reference.about.stacks[0]) for reference in ours), "")
         link = f"[`{each.study}`](docs/studies.md#{anchor(heading)})"
         rows.append([link, each.question, f"{each.seconds / 60:.0f} min", verdicts or "none kept"])
     yield markdown_grid(["Study", "Question", f"`{efforts[0].protocol}`", "Published claims here"], rows)
 
 
-def _verdicts(reference: Reference) -> str:
-    counts = Counter(each.verdict for each in reference.held)
+def _verdicts(reference: Reference, stack: str) -> str:
+    counts = Counter(each.verdict for each in reference.held if each.stack == stack)
     return counts_text({verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]})
 
 
@@ -110,14 +111,20 @@ def _short(kept: Path, study: str, questions: Sequence[SummaryMetric]) -> Iterat
     for number, (place, each) in enumerate(ours):
         if not number:
             yield from _figure(place, each, kept)
-        held = f"Of {len(each.held)} claims: {_verdicts(each)} ({_link(place, kept)})."
-        yield from ("", f"{_measured(each.about)}. {held}")
-        yield from each.about.remarks
-        first = ours[0][1].about
+        about, first = each.about, ours[0][1].about
+        yield from ("", f"{_measured(about)}.")
+        for stack in about.stacks:
+            claims = f"Of {sum(held.stack == stack for held in each.held)} claims"
+            by = f" with the stack `{stack}`" if len(about.stacks) > 1 else ""
+            yield f"{claims}{by}: {_verdicts(each, stack)} ({_link(place, kept)})."
+        yield from about.remarks
         if number:
-            yield APART.format(stacks=", ".join((*first.stacks, *each.about.stacks)))
+            yield APART.format(stacks=", ".join((*first.stacks, *about.stacks)))
         if questions:
-            yield f"Releases: {released(each.about, first if number else None)}."
+            for stack in about.stacks:
+                by = f" of the stack `{stack}`" if len(about.stacks) > 1 else ""
+                is_first = about is first and stack == first.stacks[0]
+                yield f"Releases{by}: {released(about, stack, None if is_first else first)}."
             yield from _matrix(place, kept, questions)
 
 

@@ -83,7 +83,7 @@ class Glance:
         when = f" on {' to '.join(dict.fromkeys((days[0], days[-1])))}" if days else ""
         machines = " and ".join(re.sub(r" \(identity \w+\)", "", each) for each in about.machines)
         dataset = re.sub(r", sha256 \w+", "", about.dataset)
-        yield f"{released(about)}. Measured{when} on {machines}: {about.sizes}; {dataset}."
+        yield f"{released(about, about.stacks[-1])}. Measured{when} on {machines}: {about.sizes}; {dataset}."
         widths = [each.half_width_percent for panel in rates for each in panel.found.values() if each.low is not None]
         if widths:
             yield f"The 95 % intervals of the rates are at most ±{max(widths):.0f} %."
@@ -124,10 +124,10 @@ class Glance:
         return found
 
 
-def released(about: About, other: About | None = None) -> str:
-    """Return the programs with their releases; if `other` is given, only those whose release differs from it."""
-    there = {} if other is None else _releases(other)
-    mine = _releases(about)
+def released(about: About, stack: str, other: About | None = None) -> str:
+    """Return the programs of `stack` with their releases; if `other` is given, those that its first stack lacks."""
+    there = {} if other is None else _releases(other, other.stacks[0])
+    mine = _releases(about, stack)
     chosen = {name: release for name, release in mine.items() if there.get(name) != release}
     named = (
         f"{program} {release}" + (f" (above {there[program]})" if program in there else "")
@@ -136,11 +136,11 @@ def released(about: About, other: About | None = None) -> str:
     return ", ".join(named) or "those above"
 
 
-def _releases(about: About) -> dict[str, str]:
+def _releases(about: About, stack: str) -> dict[str, str]:
     """Return releases by program name, ignoring case; a version without a dot is a revision, not a release."""
     found: dict[str, tuple[str, str]] = {}
     for each in about.versions:
-        if "." in each.version:
+        if each.stack == stack and "." in each.version:
             found.setdefault(each.program.lower(), (each.program, each.version))
     return dict(found.values())
 

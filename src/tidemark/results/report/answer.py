@@ -26,6 +26,7 @@ def read_first(run_set: RunSet, studies: Sequence[Measures]) -> list[dict[str, A
     synthetic = any(dataset.synthetic for dataset in run_set.datasets)
     found = [
         *(("Not finished", sentence, True) for sentence in unfinished(run_set)),
+        *([] if run_set.is_repeated else [("Measured once", f"{ONCE[:1].upper()}{ONCE[1:]}.", True)]),
         ("Dataset", dataset_label(run_set), synthetic),
         ("Machine", "; ".join(machine_words(machine) for machine in run_set.machines) or "no run", False),
         ("Protocol", _protocol(run_set), False),
@@ -131,6 +132,7 @@ def _harnesses(run_set: RunSet) -> str:
     return "; ".join(harness_words(each) for each in run_set.harnesses) or "no run"
 
 
+ONCE = "each was measured once, and another measurement may lie outside of its interval"
 BEST = "best"
 LEVEL = 0.95  # simultaneous confidence level of all comparisons of an answer
 CLOSE = 0.05
@@ -188,6 +190,6 @@ def in_lines(found: Sequence[dict[str, Any]], synthetic: bool, repeated: bool) -
     chosen = [each for each in found if each["best"]][:LINES]
     apart = [f"{each['title'][0].lower()}{each['title'][1:]}: {each['apart']}" for each in chosen if each["apart"]]
     text = "; ".join(apart) or "every other system differs from these by more than the intervals"
-    text += "" if repeated else "; each was measured once, and another measurement may lie outside of its interval"
+    text += "" if repeated else f"; {ONCE}"
     lines = [f"{each['title']}: {each['text']}." for each in chosen]
     return [*lines, f"Compared: {text}{' (SYNTHETIC dataset)' if synthetic else ''}."] if chosen else []

@@ -48,8 +48,7 @@ def write_report(run_set: RunSet, subjects: Sequence[Subject], notes: Sequence[s
     data = report_data(run_set, subjects, claims, notes)
     thin(data, lambda values: len(_page(values).encode()) <= MOST_BYTES)
     write_page(data, results / "report.html")
-    repeated = any(len(series.repeats) > 1 for series in run_set.series)
-    write_answer(results, in_lines(data["answers"], data["synthetic"], repeated))
+    write_answer(results, in_lines(data["answers"], data["synthetic"], run_set.is_repeated))
     return results / "report.html"
 
 

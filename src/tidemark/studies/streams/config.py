@@ -165,7 +165,7 @@ class StreamsConfig(Struct, frozen=True, kw_only=True):
     """Speed of writing a stream into a table, event by event and in batches, cold and hot."""
 
     protocols: Protocols[Protocol] = Shipped(
-        smoke={"window_seconds": 2, "runs": 2},
+        smoke={"window_seconds": 10, "commits": 100, "least_seconds": 2, "null_seconds": 2, "runs": 2},
         quick={
             "window_seconds": 25,
             "commits": 100,
@@ -176,7 +176,18 @@ class StreamsConfig(Struct, frozen=True, kw_only=True):
             "precision": 10,
             "budget_minutes": 30,
         },
-        reference={"window_seconds": 60, "runs": 3, "repeats": 2, "twin": True},
+        reference={
+            "window_seconds": 25,
+            "commits": 100,
+            "least_seconds": 2,
+            "runs": 3,
+            "repeats": 2,
+            "rounds": 80,
+            "block": 4,
+            "precision": 5,
+            "budget_minutes": 120,
+            "twin": True,
+        },
         thesis={"window_seconds": 300, "runs": 3},
     )
     systems: Systems = Shipped(

@@ -23,7 +23,7 @@ from tidemark.studies.streams.metrics import (
     STORED_PER_EVENT,
     SYSTEM_RATE,
     WRITE_MEDIAN,
-    WRITE_P99,
+    WRITE_P90,
 )
 
 WAY = {SINGLE: "One event at a time", BATCH: "In batches"}
@@ -144,15 +144,15 @@ class Writer(SentenceWriter):
         tails = []
         for series in self.run_set.select(mode=mode, harness=False):
             with suppress(NotAvailable):
-                tail = self.measures.first_hot(WRITE_P99, series).value
+                tail = self.measures.first_hot(WRITE_P90, series).value
                 tails.append((tail / self.measures.first_hot(WRITE_MEDIAN, series).value, series.title))
         if not tails:
-            raise NotAvailable("no first hot run has enough operations for a 99th percentile")
+            raise NotAvailable("no first hot run has enough operations for a 90th percentile")
         (least, calm), (most, wild) = min(tails), max(tails)
         if calm == wild:
-            return f"In the first hot run, the 99th percentile of {calm} is {number(least, 3)} times its median."
+            return f"In the first hot run, the 90th percentile of {calm} is {number(least, 3)} times its median."
         return (
-            f"In the first hot run, the ratio of the 99th percentile to the median is lowest for {calm}, "
+            f"In the first hot run, the ratio of the 90th percentile to the median is lowest for {calm}, "
             f"{number(least, 3)}, and highest for {wild}, {number(most, 3)}."
         )
 

@@ -44,6 +44,7 @@ from tidemark.studies.streams.metrics import (
     WRITE_AT,
     WRITE_MEDIAN,
     WRITE_P99,
+    WRITE_TAIL,
     WRITER_CPU,
     WRITER_MEMORY,
 )
@@ -206,10 +207,18 @@ OF_A_MODE = (
         "p50", "Write p50 of the window", "ms", hot(WRITE_MEDIAN), replaced=True,
         hint="Median time of one write. It depends on the length of the window if commits get slower. Hot runs.",
     ),
+    *(
+        SummaryMetric(
+            f"p{percent}-100", WRITE_TAIL[percent].title, "ms", hot(WRITE_TAIL[percent]),
+            hint=f"{percent} of 100 of these writes are faster, in all hot runs together; at least ten are slower. One "
+            "writer waits for each write, so it is a service time and not the latency at a rate of arrival.",
+        )
+        for percent in (95, 99)
+    ),
     SummaryMetric(
-        "p99", "Write p99 of the window", "ms", hot(WRITE_P99),
-        hint="99 of 100 writes are faster. One writer waits for each write, so it is a service time and not the "
-        "latency at a rate of arrival. Hot runs.",
+        "p99", "Write p99 of the window", "ms", hot(WRITE_P99), replaced=True,
+        hint="99 of 100 writes of a window are faster, and at least ten are slower. It depends on the length of the "
+        "window if commits get slower. Hot runs.",
     ),
     SummaryMetric(
         "files", "Files left", "files per million events", hot(FILES_LEFT),

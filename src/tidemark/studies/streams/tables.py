@@ -7,7 +7,7 @@ from functools import partial
 from itertools import combinations
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison, growth_verdict
-from tidemark.analysis.metrics import Metric
+from tidemark.analysis.metrics import BEYOND, Metric
 from tidemark.analysis.statistics import Estimate
 from tidemark.results.tables.table import IDENTITY, PER_RUN, Column, Table, TableBuilder
 from tidemark.runs.run import STATES, Run
@@ -104,7 +104,7 @@ def _latency(builder: TableBuilder) -> Table:
     )
     notes = [
         "Times are per operation: in batches, a write or a read covers a whole batch. Outliers are included. A "
-        "quantile is given if at least one operation lies beyond it on average; a maximum has no interval.",
+        f"quantile is given if at least {BEYOND} operations lie beyond it; a maximum has no interval.",
         *reading_notes(builder.run_set.select()),
     ]
     return builder.table("latency", "Write and read times of every run", columns, rows, builder.run_set.runs, notes)
