@@ -23,6 +23,16 @@ from tidemark.studies.study import registry
 SHIPPED = Path(__file__).parents[1] / "config.yaml"
 
 
+def test_changed_values_are_those_that_are_not_the_default() -> None:
+    assert load(SHIPPED).changed() == {}
+    given = ["protocol=smoke", "streams.systems={delta-rs: {}}", "disturbance.retries=3", "streams.batch_size=1000"]
+    assert load(SHIPPED, given).changed() == {
+        "protocol": "smoke",
+        "disturbance": {"retries": 3},
+        "streams": {"systems": {"delta-rs": {}}},
+    }
+
+
 def test_shipped_file_is_valid_and_kept_in_the_effective_configuration() -> None:
     config = load(SHIPPED)
     assert config.protocol == "quick" and config.studies == ("streams",)

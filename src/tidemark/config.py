@@ -50,6 +50,25 @@ class Config(CommonSettings):
     origin: Origin  # source of the values, for messages
     effective: str  # the complete configuration as JSON, defaults filled in
 
+    def whole(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.effective)
+        return found
+
+    def changed(self) -> dict[str, Any]:
+        """Return the keys whose values are not the defaults; a value with other keys than its default is whole."""
+        return _other(self.whole(), parse({}, Origin("the defaults", {})).whole())
+
+
+def _other(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    found = {}
+    for key, value in values.items():
+        default = defaults[key]
+        if isinstance(value, dict) and isinstance(default, dict) and value.keys() == default.keys():
+            value, default = _other(value, default), {}
+        if value != default:
+            found[key] = value
+    return found
+
 
 def load(path: Path, overrides: Iterable[str] = ()) -> Config:
     """Load the configuration at `path`, with `key=value` overrides whose values are read as YAML."""

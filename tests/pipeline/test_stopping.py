@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
+import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +22,7 @@ from tests.runs.runset import write_run_set
 from tidemark.analysis.measures import Measures
 from tidemark.config import load
 from tidemark.errors import ConfigError
-from tidemark.paths import Workspace
+from tidemark.paths import REPOSITORY, Workspace
 from tidemark.pipeline import rounds, runner
 from tidemark.pipeline.build import ratio_widths
 from tidemark.pipeline.plan import likely_seconds, make_plan
@@ -210,6 +214,24 @@ def test_what_servers_of_a_block_have_in_common_widens_intervals(tmp_path: Path)
         values["config"]["block"] = (values["series"]["repeat"] + 2) // 3 if values["series"]["repeat"] < 10 else 0
         path.write_text(json.dumps(values))
     assert half_width() > 1.3 * alone
+
+
+def test_widths_need_no_libraries_of_the_analysis_where_rounds_are_measured(tmp_path: Path) -> None:
+    """The Python of a stack measures, and has none of them."""
+    results = measured_in_rounds(tmp_path, *THREE)
+    workspace = Workspace(tmp_path)
+    workspace.private.mkdir(exist_ok=True)
+    workspace.plan.write_text((results / "plan.json").read_text())
+    code = (
+        "import sys; sys.modules['scipy'] = None; from pathlib import Path; from tidemark.paths import Workspace; "
+        "from tidemark.pipeline.rounds import widths_after; "
+        "print(widths_after(5, Workspace(Path.cwd()), sys.executable))"
+    )
+    path = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    rounds.write_widths(5, workspace, tmp_path / "here.json")
+    assert ast.literal_eval(done.stdout) == json.loads((tmp_path / "here.json").read_text()) != {}
 
 
 def test_widths_are_those_of_ratios_to_the_first_system(tmp_path: Path) -> None:

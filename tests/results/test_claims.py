@@ -54,6 +54,18 @@ def rows(results: Path) -> dict[str, Row]:
     return {row.claim.id: row for row in ledger.rows}
 
 
+def test_a_merge_is_that_of_the_repeats_that_timed_one(tmp_path: Path) -> None:
+    """Rounds leave merges and flushes to the series after them."""
+    results = write_run_set(tmp_path, [replace(model, repeats=(1.0, 1.0, 1.0)) for model in MODELS[:2]], window_s=3.0)
+    for path in results.rglob("run.json"):
+        run = json.loads(path.read_text())
+        if run["series"]["repeat"] < 3:
+            run["merge"] = None
+            path.write_text(json.dumps(run))
+    (row,) = (row for row in judge(results).rows if row.claim.id == "flush-against-merge")
+    assert row.judgements[0].ours is not None and row.judgements[0].verdict != NOT_TESTABLE
+
+
 def test_the_shipped_claims_are_many_and_use_every_measure() -> None:
     claims = load_claims(RESULTS.claims)
     assert len(claims) >= 30

@@ -53,7 +53,7 @@ for series in PLAN.jobs():
                 for each in series
             ),
             goal=(
-                f"--precision {PLAN.goal.precision:g} --budget {PLAN.goal.minutes:g}"
+                f"--precision {PLAN.goal.precision:g} --budget {PLAN.goal.minutes:g} --python {PYTHON}"
                 if spec.in_round
                 else ""
             ),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -38,6 +39,11 @@ app = typer.Typer(
 )
 MORE_VALUES = {"allow_extra_args": True}  # --config A=1 B=2
 EVERYTHING_ELSE = {**MORE_VALUES, "ignore_unknown_options": True}
+AsJson = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
+
+
+def _print_json(found: list[dict[str, Any]]) -> None:
+    print(json.dumps(found, indent=1, ensure_ascii=False, default=str))
 
 
 def _print_version(asked: bool) -> None:
@@ -110,72 +116,111 @@ def doctor(
 
 
 @app.command("series", rich_help_panel=MEASURE, context_settings=MORE_VALUES)
-def list_series(context: typer.Context, config: Overrides = None, configfile: ConfigFile = Path("config.yaml")) -> None:
+def list_series(
+    context: typer.Context,
+    config: Overrides = None,
+    configfile: ConfigFile = Path("config.yaml"),
+    as_json: AsJson = False,
+) -> None:
     """List the series of the configuration, in the order in which they run, and how far each has come.
 
-    A series that is 'waiting' continues after the next restart of the machine.
+    A series that is 'waiting' continues after the next restart of the machine. What is still due, and its time, go to
+    stderr.
     """
     from tidemark.config import load
     from tidemark.machine import reboot
     from tidemark.pipeline.plan import make_plan
+    from tidemark.pipeline.runner import what_follows
     from tidemark.runs.outcome import Outcome, SeriesRecord, outcome_path
 
     workspace = Workspace(Path.cwd())
-    waiting = reboot.read(workspace).waiting
-    for spec in make_plan(load(configfile, values(context, config))).series:
+    waiting, made = reboot.read(workspace).waiting, make_plan(load(configfile, values(context, config)))
+    found = []
+    for spec in made.series:
         path = outcome_path(workspace, spec)
         runs = len(SeriesRecord(path.parent).finished())
         state = "waiting" if spec.id == waiting else "pending"
         state = Outcome.read(path).status if path.exists() else state
-        print(f"{spec.position + 1:3}  {spec.label:42} {state:9} {runs} of {len(spec.numbers)} runs")
+        found.append(
+            {"id": spec.id, "stack": spec.stack, "repeat": spec.repeat, "status": state, "runs": runs,
+             "planned_runs": len(spec.numbers)}
+        )  # fmt: skip
+        if not as_json:
+            print(f"{spec.position + 1:3}  {spec.label:42} {state:9} {runs} of {len(spec.numbers)} runs")
+    if as_json:
+        _print_json(found)
+    say(f"tidemark: {what_follows(made, workspace) or 'nothing is left to measure'}")
 
 
 @app.command("config", rich_help_panel=MEASURE, context_settings=MORE_VALUES)
-def show_config(context: typer.Context, config: Overrides = None, configfile: ConfigFile = Path("config.yaml")) -> None:
+def show_config(
+    context: typer.Context,
+    config: Overrides = None,
+    configfile: ConfigFile = Path("config.yaml"),
+    changed: Annotated[bool, typer.Option("--changed", help="Print only what differs from the defaults.")] = False,
+) -> None:
     """Print the configuration in force, defaults filled in."""
-    import json
-
     import yaml
 
     from tidemark.config import load
     from tidemark.pipeline.plan import make_plan
 
-    plan = make_plan(load(configfile, values(context, config)))
-    print(yaml.safe_dump(json.loads(plan.config.effective), sort_keys=False, allow_unicode=True), end="")
+    found = make_plan(load(configfile, values(context, config))).config
+    shown = found.changed() if changed else found.whole()
+    print(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True), end="")
 
 
 @app.command(rich_help_panel=MEASURE)
-def studies() -> None:
+def studies(as_json: AsJson = False) -> None:
     """List the studies, the question of each, and the settings of its section of config.yaml."""
     from tidemark.schema import sections
     from tidemark.studies.study import registry
 
-    for name, study in registry().items():
-        print(f"{name}: {study.title}")
-        print(f"    {study.question}")
-        for key, rule in sections()[name]["properties"].items():
-            print(f"    {name}.{key}: {rule['description']}")
+    found: list[dict[str, Any]] = [
+        {"name": name, "title": study.title, "question": study.question,
+         "settings": {key: rule["description"] for key, rule in sections()[name]["properties"].items()}}
+        for name, study in registry().items()
+    ]  # fmt: skip
+    if as_json:
+        _print_json(found)
+        return
+    for each in found:
+        print(f"{each['name']}: {each['title']}")
+        print(f"    {each['question']}")
+        for key, description in each["settings"].items():
+            print(f"    {each['name']}.{key}: {description}")
 
 
 @app.command(rich_help_panel=MEASURE)
-def systems() -> None:
+def systems(as_json: AsJson = False) -> None:
     """List the systems that can be measured, with their options."""
     import dataclasses
 
     from tidemark.systems.registry import registry
 
-    for name, system in registry().items():
-        print(f"{name}: {system.title}; format {system.format}, client {system.client}, commit by {system.catalog}")
-        for note in system.notes:
+    found: list[dict[str, Any]] = [
+        {"name": name, "title": system.title, "format": system.format, "client": system.client,
+         "catalog": system.catalog, "notes": list(system.notes),
+         "options": {option.name: {"default": option.default, "help": option.metadata.get("help", "")}
+                     for option in dataclasses.fields(system.Options)}}
+        for name, system in registry().items()
+    ]  # fmt: skip
+    if as_json:
+        _print_json(found)
+        return
+    for each in found:
+        print("{name}: {title}; format {format}, client {client}, commit by {catalog}".format_map(each))
+        for note in each["notes"]:
             print(f"    note: {note}")
-        for option in dataclasses.fields(system.Options):
-            print(f"    {option.name}: {option.default!r}  {option.metadata.get('help', '')}")
+        for name, option in each["options"].items():
+            print(f"    {name}: {option['default']!r}  {option['help']}")
 
 
 @app.command(rich_help_panel=LOOK)
 def claims(
     results: Annotated[Path, typer.Option(help="A results folder, or reference results.")] = Path("results"),
     study: Annotated[str | None, typer.Option(metavar="NAME", help="Only the claims of this study.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """List the published claims, each with the verdict of the runs here."""
     from tidemark.pipeline.build import all_claims, judged_claims
@@ -184,7 +229,16 @@ def claims(
 
     if study not in (None, *registry()):
         raise ConfigError(f"--study: found '{study}'; allowed: {', '.join(registry())}")
-    print(overview(all_claims(study), judged_claims(results)))
+    known, judged = all_claims(study), judged_claims(results)
+    if as_json:
+        found = [
+            {"id": claim.id, "section": claim.section, "statement": claim.statement,
+             "verdicts": [each._asdict() for each in judged.get(claim.id, [])]}
+            for claim in known
+        ]  # fmt: skip
+        _print_json(found)
+    else:
+        print(overview(known, judged))
 
 
 @app.command(rich_help_panel=LOOK)
@@ -309,8 +363,6 @@ def list_versions(
     as_json: Annotated[bool, typer.Option("--json", help="Names and versions as JSON.")] = False,
 ) -> None:
     """List the version that every program and library reports, and its origin."""
-    import json
-
     from tidemark.software.versions import components
 
     found = components(Workspace(Path.cwd()))

@@ -34,7 +34,8 @@ def artifact(
 ) -> None:
     """Write the pages that are made from the claims and the reference results.
 
-    These are ARTIFACT.md, docs/claims, docs/findings.md, parts of README.md and docs/studies.md, and docs/images.
+    These are ARTIFACT.md, docs/claims, docs/systems, docs/findings.md, docs/images, and parts of README.md and
+    docs/studies.md.
     """
     from tidemark.paths import write_if_changed
     from tidemark.pipeline.reference import documents

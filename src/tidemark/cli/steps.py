@@ -212,6 +212,7 @@ def measure(
     position: Annotated[list[int] | None, typer.Option(help="Its place in the order of all series.")] = None,
     precision: Annotated[float, typer.Option(help="Half-width of intervals, in per cent, that ends rounds.")] = 0.0,
     budget: Annotated[float, typer.Option(help="Minutes after which no block begins.")] = 0.0,
+    python: Annotated[str, typer.Option(help="Interpreter with the libraries of the analysis.")] = sys.executable,
     log: Log = None,
 ) -> None:
     """Measure a series, or all of a block of rounds; a failure is written to outcome.json and does not end the rest."""
@@ -219,10 +220,21 @@ def measure(
 
     with logged(log):
         refuse_pandas()
-        _measure(Workspace(Path.cwd()), spec, position or [0] * len(spec), Goal(precision, budget))
+        _measure(Workspace(Path.cwd()), spec, position or [0] * len(spec), Goal(precision, budget), python)
 
 
-def _measure(workspace: Workspace, paths: list[Path], positions: list[int], goal: Goal) -> None:
+@steps.command(hidden=True)
+def widths(
+    number: Annotated[int, typer.Option(help="The last round to look at.")],
+    target: Annotated[Path, typer.Option(help="JSON to write.")],
+) -> None:
+    """Compute how wide the intervals of ratios are after a round."""
+    from tidemark.pipeline.rounds import write_widths
+
+    write_widths(number, Workspace(Path.cwd()), target)
+
+
+def _measure(workspace: Workspace, paths: list[Path], positions: list[int], goal: Goal, python: str) -> None:
     """Measure the series of each spec.json, with a line of progress for it, and one for all series."""
     from tidemark.measure.series import measure_block, measure_series
     from tidemark.pipeline.rounds import leave_out, over
@@ -246,7 +258,7 @@ def _measure(workspace: Workspace, paths: list[Path], positions: list[int], goal
         status_line.show(f"{spec.label}: {what}", f"{place} for all", label=what.partition(":")[0])
 
     workload = registry()[specs[0].study].workload
-    if specs[0].in_round and (ended := over(specs, goal, workspace)) is not None:
+    if specs[0].in_round and (ended := over(specs, goal, workspace, python)) is not None:
         why, is_first = ended
         leave_out(specs, goal, workspace, why)
         print(f"{_rounds(specs)}: left out{f', as {why}' if is_first else ''}", file=sys.stderr)

@@ -37,9 +37,11 @@ from tidemark.results.reference.content import (
 )
 from tidemark.results.reference.findings import page, shown
 from tidemark.results.reference.front import DARK, LIGHT, front, glance, overview
+from tidemark.results.reference.systems import system_pages
 from tidemark.results.tables.table import Table, read_table, records, write_tables
 from tidemark.runs.runset import RunSet
 from tidemark.studies.study import registry
+from tidemark.systems.registry import registry as systems
 
 FINDINGS, README, STUDIES = "docs/findings.md", "README.md", "docs/studies.md"
 SHOWN = ("smoke", "quick")  # the protocols that every study has
@@ -119,8 +121,18 @@ def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
         FINDINGS: page([shown(finding, kept) for finding in all_findings()]),
         README: front((folder / README).read_text(), studies, kept, caveats(kept), quick),
         STUDIES: studies,
+        **_pages_of_systems(kept),
         **_pictures(kept),
     }
+
+
+def _pages_of_systems(kept: Path) -> dict[str, str]:
+    claimed: dict[str, list[tuple[str, str, str]]] = {}
+    for book in books():
+        for claim in load_claims(book):
+            for name in dict.fromkeys(claim.measure.systems):
+                claimed.setdefault(name, []).append((book.study, claim.id, claim.statement))
+    return system_pages(systems(), kept, claimed)
 
 
 def _pictures(kept: Path) -> dict[str, str]:

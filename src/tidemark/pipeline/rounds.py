@@ -9,15 +9,16 @@ with the reason.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
-from tidemark.machine.child import in_a_child
+from tidemark.errors import AnalysisError
 from tidemark.paths import Workspace, write_atomically
 from tidemark.pipeline.plan import due, likely_seconds
+from tidemark.process_lifetime import run_guarded
 from tidemark.runs.outcome import LEFT_OUT, Outcome, SeriesRecord, outcome_path
 from tidemark.runs.plan import Goal, PlanFile, Round
 from tidemark.runs.spec import SeriesSpec
@@ -27,10 +28,13 @@ PAUSE_MINUTES = 5.0  # between two series; a longer time was no part of the meas
 GOAL = "goal.json"  # in the workspace's private folder: the goal for which rounds were left out
 
 
-def over(specs: Sequence[SeriesSpec], goal: Goal, workspace: Workspace) -> tuple[str, bool] | None:
+def over(
+    specs: Sequence[SeriesSpec], goal: Goal, workspace: Workspace, python: str = sys.executable
+) -> tuple[str, bool] | None:
     """Return why the block of the series `specs` is not measured any more; None if it is to be measured.
 
-    The second value is True if the block before it was measured.
+    The second value is True if the block before it was measured. `python` has the analysis's libraries, which that of a
+    stack lacks.
     """
     if goal == Goal():
         return None
@@ -45,7 +49,7 @@ def over(specs: Sequence[SeriesSpec], goal: Goal, workspace: Workspace) -> tuple
     ahead = due(series, workspace)
     left = [spec for spec in ahead if not spec.in_round or spec.block == block]
     minutes = spent_minutes(workspace.root / spec.directory for spec in series)
-    widths = _widths(done, workspace) if goal.precision and done >= FIRST_LOOK else {}
+    widths = widths_after(done, workspace, python) if goal.precision and done >= FIRST_LOOK else {}
     # What was measured tells how much faster or slower than likely this machine is.
     waiting = {spec.id for spec in ahead}
     likely = likely_seconds(spec for spec in series if spec.id not in waiting) / 60
@@ -116,16 +120,21 @@ def spent_minutes(folders: Iterable[Path]) -> float:
     return total
 
 
-def _widths(number: int, workspace: Workspace) -> dict[str, float]:
+def widths_after(number: int, workspace: Workspace, python: str) -> dict[str, float]:
     """Return the half-widths of the ratios after round `number`, in per cent, by their names."""
-    target = workspace.private / "widths.json"
     # In a process that ends: this one lives while series are made cold, and would keep Arrow in memory.
-    in_a_child(partial(_write_widths, number, workspace, target))
+    target = workspace.private / "widths.json"
+    status = run_guarded([python, "-m", "tidemark", "widths", "--number", str(number), "--target", str(target)])
+    if status is None:
+        raise KeyboardInterrupt
+    if status != 0:
+        raise AnalysisError(f"the widths of intervals after round {number} could not be computed: see above")
     found: dict[str, float] = json.loads(target.read_text())
     return found
 
 
-def _write_widths(number: int, workspace: Workspace, target: Path) -> None:
+def write_widths(number: int, workspace: Workspace, target: Path) -> None:
+    """Write the half-widths of the ratios after round `number`, in per cent, by their names."""
     from tidemark.pipeline.build import ratio_widths
 
     whole, made = PlanFile.read(workspace.plan), workspace.private / "plan-widths.json"

@@ -234,7 +234,8 @@ def run_all(workspace: Workspace, config_file: Path, overrides: list[str], argum
             have_files()
             drop_leftovers(workspace)
             make_due_again(plan, workspace)
-            _say_what_follows(plan, workspace)
+            if follows := what_follows(plan, workspace):
+                print(f"tidemark: {follows}. Ctrl-C is safe: the next 'all' goes on.", flush=True)
         status = make_in_rounds(runner, plan, workspace)
         if plan.config.archive is None and not arguments:
             status = go_on(runner, plan, workspace, status)
@@ -248,17 +249,15 @@ def run_all(workspace: Workspace, config_file: Path, overrides: list[str], argum
     return status if status == INTERRUPTED else verdict(plan, workspace, status, runner.failure)
 
 
-def _say_what_follows(plan: Plan, workspace: Workspace) -> None:
-    """Print how many series will be measured, and how long that takes."""
+def what_follows(plan: Plan, workspace: Workspace) -> str:
+    """Return how many series are still to be measured, and how long that takes; empty if none is."""
     wanted = due(plan.series, workspace)
-    if wanted:
-        ending = plan.goal != Goal()  # rounds end before all series, once intervals are narrow enough
-        seconds = min(plan.seconds, likely_seconds(wanted) + RESULTS_SECONDS)
-        print(
-            f"tidemark: {'up to ' * ending}{len(wanted):,} series to measure, {'at most' if ending else 'about'} "
-            f"{duration(seconds)} after set-up. Ctrl-C is safe: the next 'all' goes on.",
-            flush=True,
-        )
+    if not wanted:
+        return ""
+    ending = plan.goal != Goal()  # rounds end before all series, once intervals are narrow enough
+    seconds = min(plan.seconds, likely_seconds(wanted) + RESULTS_SECONDS)
+    many = f"{'up to ' * ending}{len(wanted):,} series to measure"
+    return f"{many}, {'at most' if ending else 'about'} {duration(seconds)} after set-up"
 
 
 def make_in_rounds(runner: Runner, plan: Plan, workspace: Workspace) -> int:

@@ -123,6 +123,8 @@ def test_run_has_three_consistent_files(done: Done) -> None:
         assert run["dataset"]["synthetic"] is True
         applicable = run["series"]["system"] != "null"
         assert run["oracle"]["applicable"] is applicable
+        if applicable:  # smoke: 100 commits and two seconds, or ten
+            assert run["elapsed_ns"] >= 2e9 and (run["operations"] >= 100 or run["elapsed_ns"] >= 10e9), name
 
 
 def test_run_0_is_cold_and_the_others_hot_with_proof(done: Done) -> None:
@@ -219,7 +221,8 @@ def test_second_all_runs_nothing(done: Done) -> None:
 
 
 def test_series_are_listed_in_their_order(done: Done) -> None:
-    listed = done.sandbox.run("series").stdout.splitlines()
+    *listed, last = done.sandbox.run("series").stdout.splitlines()
+    assert last == "tidemark: nothing is left to measure"
     names = [line.split()[1:3] for line in listed]
     assert names == [[series["system"], series["id"].split("/")[2]] for series in done.sandbox.plan()]
     assert listed and all("complete" in line and "2 of 2 runs" in line for line in listed)

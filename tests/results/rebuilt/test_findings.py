@@ -42,6 +42,7 @@ from tidemark.services.programs.tools import tool_lock
 from tidemark.software.environments import read_lock
 from tidemark.software.stacks import lock_of
 from tidemark.studies.study import registry
+from tidemark.systems.registry import registry as systems
 
 ROOT = Path(__file__).parents[3]
 SCRIPTED = [finding for finding in all_findings() if finding.script]
@@ -226,6 +227,12 @@ def test_documents_are_reproduced_from_archives(tmp_path: Path) -> None:
     assert "[`streams`](../reference/streams/reference.json)" in overview
     assert "[`streams-current`](../reference/streams-current/reference.json)" in overview
     assert overview.count(NONE) == len(registry()) - 1
+    page, listed = made[0]["docs/systems/ducklake.md"], made[0]["docs/systems.md"]
+    assert "### streams, stack thesis\n" in page and "### streams, stack current\n" in page
+    assert "| Commit 100, single | " in page and "](../claims/streams.md#inlining-single)" in page
+    assert "| `inline_rows` | " in page and "- [`inlining-single`]" in page
+    assert all(f"](systems/{name}.md)" in listed for name in systems())
+    assert "There are none in `reference/`" in made[0]["docs/systems/lance.md"]
 
 
 def test_committed_documents_match_the_committed_reference_results(monkeypatch: pytest.MonkeyPatch) -> None:

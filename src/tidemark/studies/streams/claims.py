@@ -91,7 +91,9 @@ class StreamClaimData(ClaimData):
         """Estimate a series' merge time in µs per row, with the between-run variance of flushes, which `like` has."""
         series = self.series(system, mode)
         of_run = self.measures.of_run
-        merges = [of_run(MERGE_PER_ROW, repeat.runs[-1]) for repeat in series.repeats if repeat.runs]
+        last = [repeat.runs[-1] for repeat in series.repeats if repeat.runs]
+        timed = [run for run in last if run.manifest.merge is not None]  # rounds leave it to the series after them
+        merges = [of_run(MERGE_PER_ROW, run) for run in timed or last]
         self.series(like, mode)
         flushes = [
             [of_run(FLUSH_PER_ROW, run) for run in other.hot_runs if run.manifest.flush and run.manifest.flush.rows]

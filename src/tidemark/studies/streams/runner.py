@@ -91,11 +91,12 @@ class StreamRunner(WindowRunner[StreamWindow]):
             self._following = True
         counters = producer.counters
         commits = settings.commits if self.is_counted else 0
-        most, least = commits * settings.batch_size, clock() + int(settings.least_seconds * 1e9) - window.elapsed_ns
+        most, least_ns = commits * settings.batch_size, int(settings.least_seconds * 1e9)
+        length_ns = int(until_seconds * 1e9)
 
         def count(events: int) -> None:
             counters.consumed = events
-            if most and events >= most and clock() >= least:
+            if most and events >= most and clock() - (self._source.deadline - length_ns) >= least_ns:
                 self._source.cancel()  # the requested number of commits is reached
 
         ahead = settings.read_ahead
