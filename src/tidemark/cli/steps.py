@@ -212,7 +212,7 @@ def measure(
     position: Annotated[list[int] | None, typer.Option(help="Its place in the order of all series.")] = None,
     precision: Annotated[float, typer.Option(help="Half-width of intervals, in per cent, that ends rounds.")] = 0.0,
     budget: Annotated[float, typer.Option(help="Minutes after which no block begins.")] = 0.0,
-    python: Annotated[str, typer.Option(help="Interpreter with the libraries of the analysis.")] = sys.executable,
+    python: Annotated[str | None, typer.Option(help="Interpreter with the libraries of the analysis.")] = None,
     log: Log = None,
 ) -> None:
     """Measure a series, or all of a block of rounds; a failure is written to outcome.json and does not end the rest."""
@@ -220,7 +220,9 @@ def measure(
 
     with logged(log):
         refuse_pandas()
-        _measure(Workspace(Path.cwd()), spec, position or [0] * len(spec), Goal(precision, budget), python)
+        _measure(
+            Workspace(Path.cwd()), spec, position or [0] * len(spec), Goal(precision, budget), python or sys.executable
+        )
 
 
 @steps.command(hidden=True)
