@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,12 +19,15 @@ from urllib.parse import urlsplit
 import yaml
 
 from tidemark.errors import ConfigError
-from tidemark.schema import COMMAND_LINE, Key, Origin, by_name, check, one_of, sections
+from tidemark.paths import REPOSITORY
+from tidemark.schema import COMMAND_LINE, Key, Origin, Place, by_name, check, one_of, sections
 from tidemark.settings import CommonSettings, DisturbanceConfig, ServicesConfig, decoded
 
 __all__ = ["ALL", "Config", "DisturbanceConfig", "ServicesConfig", "from_snakemake", "load", "parse"]
 
 ALL = "all"  # value of `studies`
+PRESET = "preset"  # key of an override that stands for the values of a file in PRESETS
+PRESETS = REPOSITORY / "presets"
 MOST_LEVELS = 50  # maximum nesting of brackets and blocks; a configuration has fewer than ten
 
 Rule = tuple[Callable[[str], str | None], str]  # describes the secret in an address, if any; and where it belongs
@@ -58,6 +62,14 @@ class Config(CommonSettings):
         """Return the keys whose values are not the defaults; a value with other keys than its default is whole."""
         return _other(self.whole(), parse({}, Origin("the defaults", {})).whole())
 
+    def sources(self) -> dict[str, tuple[Any, str]]:
+        """Return the value of each key, dotted, and where it was given: a file with its line, --config, or default."""
+        changed = dict(_dotted(self.changed()))
+        return {
+            key: (value, (key in changed and self.origin.source(tuple(key.split(".")))) or "default")
+            for key, value in _dotted(self.whole())
+        }
+
 
 def _other(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
@@ -70,22 +82,67 @@ def _other(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, 
     return found
 
 
+def _dotted(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the keys of the top level and of the sections below it, as `section.key`, with their values."""
+    for key, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from ((f"{key}.{name}", below) for name, below in value.items())
+        else:
+            yield key, value
+
+
 def load(path: Path, overrides: Iterable[str] = ()) -> Config:
-    """Load the configuration at `path`, with `key=value` overrides whose values are read as YAML."""
-    values, lines = _read_yaml(_read(path), str(path))
+    """Load the configuration at `path`, with `key=value` overrides whose values are read as YAML.
+
+    `preset=NAME` stands for the values of a file in PRESETS; others override them, wherever it stands.
+    """
+    values, places = _file(path, str(path))
+    named, given = _overrides(overrides)
+    for name in named:
+        chosen, lines = _file(preset_file(name), f"presets/{name}.yaml")
+        preset = dict(_dotted(chosen))
+        values = _merge(values, preset)
+        places = _given(preset, places, {key: f"presets/{name}.yaml:{line}" for key, line in lines.items()})
+    return parse(_merge(values, given), Origin(str(path), _given(given, places)))
+
+
+def _file(path: Path, name: str) -> tuple[dict[Any, Any], dict[Key, Place]]:
+    """Return the values of a YAML file and the line of each key."""
+    values, lines = _read_yaml(_read(path), name)
     values = {} if values is None else values
     if not isinstance(values, dict):
-        raise ConfigError(f"{path}: found {type(values).__name__}, expected keys with values, as in the shipped file")
-    given = _overrides(overrides)
-    return parse(_merge(values, given), Origin(str(path), _from_command_line(given, lines)))
+        raise ConfigError(f"{name}: found {type(values).__name__}, expected keys with values, as in the shipped file")
+    return values, lines
 
 
-def _from_command_line(given: Iterable[str], lines: Mapping[Key, int]) -> dict[Key, int]:
-    """Return `lines` with keys `given` on the command line marked as such, and without the lines below them."""
+def presets() -> dict[str, Path]:
+    """Return the files of the presets, by name."""
+    return {path.stem: path for path in sorted(PRESETS.glob("*.yaml"))}
+
+
+def about_preset(name: str) -> str:
+    """Return the comment at the top of a preset: its question, and its time."""
+    lines = takewhile(lambda line: line.startswith("#"), _read(preset_file(name)).splitlines())
+    return " ".join(line.removeprefix("#").strip() for line in lines)
+
+
+def preset_file(name: str) -> Path:
+    """Return the file of a preset; raise ConfigError for an unknown name."""
+    one_of(name, presets(), (PRESET,), Origin(COMMAND_LINE, {}))
+    return presets()[name]
+
+
+def _given(
+    given: Iterable[str], before: Mapping[Key, Place], places: Mapping[Key, Place] | None = None
+) -> dict[Key, Place]:
+    """Return `before` with the dotted keys `given` later: at their `places`, else on the command line.
+
+    Keys below a given one have no place of their own any more.
+    """
     keys = [tuple(key.split(".")) for key in given]
-    kept = {key: line for key, line in lines.items() if not any(key[: len(top)] == top for top in keys)}
+    kept = {key: place for key, place in before.items() if not any(key[: len(top)] == top for top in keys)}
     above = {key[:size]: COMMAND_LINE for key in keys for size in range(1, len(key) + 1)}
-    return above | kept
+    return above | dict(places or {}) | kept
 
 
 def _read(path: Path) -> str:
@@ -97,7 +154,7 @@ def _read(path: Path) -> str:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}. The shipped config.yaml is a start.") from error
 
 
-def _read_yaml(text: str, place: str) -> tuple[Any, dict[Key, int]]:
+def _read_yaml(text: str, place: str) -> tuple[Any, dict[Key, Place]]:
     """Return the value of a YAML text, and the line, from 1, of each of its keys; ConfigErrors begin with `place`."""
     try:
         with suppress(yaml.YAMLError):
@@ -109,11 +166,11 @@ def _read_yaml(text: str, place: str) -> tuple[Any, dict[Key, int]]:
         raise ConfigError(f"{place}: a value cannot be read: {error}") from error
 
 
-def _parsed(text: str, place: str, kind: Any) -> tuple[Any, dict[Key, int]]:
+def _parsed(text: str, place: str, kind: Any) -> tuple[Any, dict[Key, Place]]:
     _refuse_growth(text, place, kind)
     loader = kind(text)
     node = loader.get_single_node()
-    lines = dict(_lines(node, place))
+    lines: dict[Key, Place] = dict(_lines(node, place))
     return loader.construct_document(node) if node else None, lines
 
 
@@ -131,14 +188,18 @@ def _refuse_growth(text: str, place: str, kind: Any) -> None:
             raise ConfigError(f"{place}: found more than {MOST_LEVELS} levels on line {line}; allowed: fewer")
 
 
-def _overrides(items: Iterable[str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
+def _overrides(items: Iterable[str]) -> tuple[list[str], dict[str, Any]]:
+    """Return the names of presets among `key=value` items, and the values of all others by key."""
+    named, values = [], {}
     for item in items:
         key, separator, value = item.partition("=")
         if not separator or not key:
             raise ConfigError(f"--config {item!r}: expected key=value, for example protocol=smoke")
-        values[key], _ = _read_yaml(value, f"--config '{key}=...'")
-    return values
+        if key == PRESET:
+            named.append(value)
+        else:
+            values[key], _ = _read_yaml(value, f"--config '{key}=...'")
+    return named, values
 
 
 def _merge(values: Mapping[Any, Any], overrides: Mapping[Any, Any]) -> dict[Any, Any]:

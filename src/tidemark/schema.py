@@ -19,23 +19,27 @@ from tidemark.errors import ConfigError
 from tidemark.settings import CommonSettings, json_schema
 
 SECTIONS = Path(__file__).parent / "studies"  # one folder per study, whose config.py declares its section
-COMMAND_LINE = -1  # in place of a line number, for a value of the command line
+COMMAND_LINE = "--config"  # place of a value of the command line
 
 Key = tuple[str, ...]  # path of names, outermost first
+Place = int | str  # the line in the file, from 1, or a place elsewhere
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Origin of values: the file's name, and the line (from 1, or COMMAND_LINE) of each key."""
+    """Origin of values: the file's name, and the place of each key that was given."""
 
     name: str
-    lines: Mapping[Key, int]
+    places: Mapping[Key, Place]
 
     def place(self, key: Key) -> str:
         """Return "file:line: key", without the line if it is unknown; "--config: key" for the command line."""
-        line = next((self.lines[key[:size]] for size in range(len(key), 0, -1) if key[:size] in self.lines), None)
-        where = "--config" if line == COMMAND_LINE else f"{self.name}:{line}" if line else self.name
-        return f"{where}: key '{'.'.join(key) or '(all)'}'"
+        return f"{self.source(key) or self.name}: key '{'.'.join(key) or '(all)'}'"
+
+    def source(self, key: Key) -> str | None:
+        """Return where the value of `key` was given, itself or in a key around it; None for a default."""
+        found = next((self.places[key[:size]] for size in range(len(key), 0, -1) if key[:size] in self.places), None)
+        return f"{self.name}:{found}" if isinstance(found, int) else found
 
 
 @cache
@@ -53,6 +57,36 @@ def schema() -> dict[str, Any]:
     """Return the JSON schema of the complete configuration: common keys, then one section per study."""
     common = json_schema(CommonSettings)
     return {**common, "properties": {**common["properties"], **sections()}}
+
+
+def editor_schema() -> str:
+    """Return the schema of a configuration as text, as editors take it: JSON Schema, draft 7.
+
+    It also allows what the check completes: a single value for a list, names alone for systems, nothing for a section.
+    """
+    whole = {"$schema": "http://json-schema.org/draft-07/schema#", "title": "Configuration of Tidemark"}
+    return json.dumps(whole | _completed(schema()), indent=1, ensure_ascii=False) + "\n"
+
+
+def _completed(rule: Any) -> Any:
+    """Return `rule` with the shorter forms that `_fill` completes."""
+    if isinstance(rule, list):
+        return [_completed(each) for each in rule]
+    if not isinstance(rule, dict):
+        return rule
+    own = {key: value if key in ("default", "enum") else _completed(value) for key, value in rule.items()}
+    kinds = rule.get("type", ())
+    if "array" in kinds and isinstance(rule.get("items"), dict):
+        short: Any = own["items"]
+    elif "propertyNames" in rule:
+        names = {"type": ["string", "null"]}
+        short = {"anyOf": [names, {"type": "array", "items": names}]}
+    elif kinds == "object":
+        short = {"type": "null"}
+    else:
+        return own
+    about = {key: own.pop(key) for key in ("description", "default") if key in own}
+    return {**about, "anyOf": [own, short]}
 
 
 def check(values: Mapping[Any, Any], origin: Origin) -> dict[str, Any]:

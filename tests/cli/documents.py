@@ -32,6 +32,7 @@ PATH = re.compile(r"[\w.<>*-]+(/[\w.<>*-]+)*/?")
 ENDINGS = "md yaml py lock toml sh in json svg pdf html txt parquet duckdb csv cff typ"
 # Placeholders for names of the reader's, and example values for them.
 EXAMPLES = {
+    "all": {"NAME": "durable"},
     "claim": {"NAME": "inlining-single", "my-claim": "inlining-single"},
     "finding": {"NAME": "power-failure", "my-finding": "power-failure"},
     "provision": {"NAME": "kafka"},
@@ -101,7 +102,8 @@ def problem_of(words: tuple[str, ...], planned: bool = True) -> str | None:
         context = command.make_context("tidemark", [*words])
         values = any(parameter.metavar == VALUES for parameter in command.params)
         if values:
-            pairs = [*(context.params["config"] or []), *(word for word in context.args if "=" in word)]
+            pairs = [f"preset={name}" for name in context.params.get("preset") or ()]
+            pairs += [*(context.params["config"] or []), *(word for word in context.args if "=" in word)]
             config = load(REPOSITORY / "config.yaml", pairs)
             if planned:
                 make_plan(config)

@@ -124,6 +124,14 @@ WRONG_PLACES = [
     (("analyse", "nope"), 2, "found 'nope'; allowed: database"),
     (("analyse", "tables", "--results", "/nope"), 2, "'/nope' does not exist"),
     (("analyse", "tables", "--results", "folder"), 14, "folder/plan.json"),
+    (("series", "--preset", "nope"), 2, "--config: key 'preset': found 'nope'; allowed: advise, "),
+    (("new", "system", "mine", "--target", "/nope"), 2, "'/nope' does not exist"),
+    (
+        ("new", "system", "My_System", "--target", "folder"),
+        2,
+        "found the name 'My_System'; allowed: lower-case letters",
+    ),
+    (("new", "system", "null", "--target", "folder"), 2, "found the name 'null', which a system has"),
     (("resume",), 13, "nothing waits for a restart here"),
 ]
 
@@ -138,7 +146,7 @@ def test_unusable_path_is_named_in_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     before = {path: path.stat().st_size for path in place.rglob("*") if path.is_file()}
-    more = CONFIG if words[0] == "artifact" else ()
+    more = CONFIG if words[0] == "artifact" or "--preset" in words else ()
     ended, line = run(monkeypatch, capsys, *words, *more)
     assert (ended, message in line) == (code, True), (ended, line)
     assert before.items() <= {path: path.stat().st_size for path in place.rglob("*") if path.is_file()}.items()
@@ -148,7 +156,16 @@ def test_every_command_with_a_path_is_tested_with_a_wrong_one() -> None:
     """A new command must be added to WRONG_PLACES as well."""
     group = typer.main.get_group(app)
     tried = {words[0] for words, *_ in WRONG_PLACES} | {"bench", "config"}  # these read the configuration like 'series'
-    none = {"all", "doctor", "studies", "systems", "test", "versions", "version"}  # 'all' is tested with the pipeline
+    none = {
+        "all",
+        "doctor",
+        "presets",
+        "studies",
+        "systems",
+        "test",
+        "versions",
+        "version",
+    }  # 'all' is tested with the pipeline
     assert set(group.commands) - none == tried
 
 

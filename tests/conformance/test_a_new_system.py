@@ -1,4 +1,7 @@
-"""A system added as one file: the suite tests it unchanged, and an incomplete one is reported in one line."""
+"""A system added as one file: the suite tests it unchanged, and an incomplete one is reported in one line.
+
+'./tidemark new system' writes the file, in which the tests fill in the two methods that it leaves open.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,11 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-PLAIN = Path(__file__).with_name("plain")
+FILLED = {
+    "write": "import pyarrow.parquet as pq\n\n        pq.write_table(rows, path, compression=codec)",
+    "read": "import pyarrow as pa\n        import pyarrow.parquet as pq\n\n"
+    "        return pa.concat_tables([self._schema.empty_table(), *map(pq.read_table, self.data_files())])",
+}
 # Adds the folder to those in which the registry looks for systems.
 WITH = "import sys, tidemark.systems; tidemark.systems.__path__.append(sys.argv.pop(1)); "
 TESTS = f"{WITH}import pytest; sys.exit(pytest.main(sys.argv[1:]))"
@@ -28,18 +35,49 @@ def run(code: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str
     )
 
 
-def test_system_of_one_file_conforms(cache: Path) -> None:
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the file of a new system, its two methods filled in."""
+    folder = tmp_path_factory.mktemp("plain")
+    made = run(COMMAND, folder, "new", "system", "plain-parquet", "--target", str(folder))
+    assert made.returncode == 0 and "fill in 'write' and 'read'" in made.stdout, made
+    path = folder / "plain_parquet.py"
+    path.write_text(filled(path.read_text(), *FILLED))
+    return folder
+
+
+def filled(source: str, *methods: str) -> str:
+    """Return the source with the body of each of `methods` in place of the error that it raises."""
+    for name in methods:
+        start = source.index(" raise NotImplementedError", source.index(f"def {name}(")) + 1
+        source = source[:start] + FILLED[name] + source[source.index("\n", start) :]
+    return source
+
+
+def test_system_of_one_file_conforms(cache: Path, plain: Path) -> None:
     assert cache
     suite = ("tests/conformance/core", "tests/conformance/test_conformance.py")
-    done = run(TESTS, PLAIN, "-q", *suite, "-k", "plain-parquet")
+    done = run(TESTS, plain, "-q", *suite, "-k", "plain-parquet")
     assert done.returncode == 0, done.stdout
     assert int(done.stdout.splitlines()[-1].split()[0]) > 15, done.stdout
-    listed = run(COMMAND, PLAIN, "systems")
+    listed = run(COMMAND, plain, "systems")
     assert "plain-parquet: Plain Parquet; format Parquet, client PyArrow, commit by none" in listed.stdout
 
 
-def test_client_with_undeclared_packages_is_reported(tmp_path: Path) -> None:
-    source = (PLAIN / "plain_parquet.py").read_text()
+def test_a_method_that_is_left_open_is_reported_by_its_name(cache: Path, tmp_path: Path) -> None:
+    assert cache
+    folder = tmp_path
+    run(COMMAND, folder, "new", "system", "plain-parquet", "--target", str(folder))
+    path = folder / "plain_parquet.py"
+    path.write_text(filled(path.read_text(), "write"))
+    done = run(
+        TESTS, folder, "-q", "tests/conformance/test_conformance.py", "-k", "plain-parquet and writes_after_a_read"
+    )
+    assert done.returncode == 1 and "NotImplementedError: plain-parquet: read " in done.stdout, done.stdout
+
+
+def test_client_with_undeclared_packages_is_reported(plain: Path, tmp_path: Path) -> None:
+    source = (plain / "plain_parquet.py").read_text()
     forgotten = '    @classmethod\n    def versions(cls) -> dict[str, str]:\n        return {"duckdb": "1.4.4"}\n\n'
     (tmp_path / "plain_parquet.py").write_text(source.replace("    def create(", f"{forgotten}    def create("))
     words = ("-q", "tests/conformance/test_conformance.py", "-k", "plain-parquet and libraries")
@@ -48,8 +86,10 @@ def test_client_with_undeclared_packages_is_reported(tmp_path: Path) -> None:
 
 
 def half(*without: str) -> str:
-    """Return the source of the system without the members of the given names."""
-    blocks = (PLAIN / "plain_parquet.py").read_text().split("\n\n")
+    """Return the source of a new system without the members of the given names."""
+    source = (REPOSITORY / "src/tidemark/systems/new_system.txt").read_text()
+    source = source.replace("CLASS", "PlainParquet").replace("NAME", "plain-parquet").replace("TITLE", "Plain Parquet")
+    blocks = source.split("\n\n")
     kept = [block for block in blocks if not any(f"def {name}(" in block for name in without)]
     lines = (line for line in "\n\n".join(kept).splitlines() if line.split(" = ")[0].strip() not in without)
     return "\n".join(lines) + "\n"
@@ -62,8 +102,8 @@ def half(*without: str) -> str:
         (half("write", "close"), "lacks close(), write();"),
         (half("title").replace("close(self)", "end(self)"), "lacks title, close();"),
         (half().replace('"plain-parquet"', '"null"'), "the name 'null' is that of "),
-        (half().replace("(TableSystem)", "(TabelSystem)"), "plain_parquet.py:18: cannot be imported (NameError: "),
-        (half().replace("close(self)", "close(self"), "plain_parquet.py:58: cannot be imported (SyntaxError: "),
+        (half().replace("(TableSystem)", "(TabelSystem)"), "plain_parquet.py:17: cannot be imported (NameError: "),
+        (half().replace("close(self)", "close(self"), "plain_parquet.py:61: cannot be imported (SyntaxError: "),
         (half() + "\n    class Options:\n        level = 3\n", "lacks Options as a dataclass;"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -36,6 +37,20 @@ def plan() -> Plan:
     return make_plan(
         load(SHIPPED, ['streams.systems={"null": {}, ducklake: {}}', "streams.modes=[single]", "protocol=thesis"])
     )
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([], "2 series in each round until intervals are narrow enough, then 3 more; at most 1[0-9] min"),
+        (["stacks=[thesis, current]"], "4 series in each round until .*, then 6 more; at most [12][0-9] min"),
+        (["budget_minutes=1"], "2 series in each round until .*, then 3 more; at most [2-9] min"),  # these come anyway
+        (["protocol=thesis"], "3 series to measure, about 3[0-9] min"),
+    ],
+)
+def test_a_start_says_how_much_there_is_to_measure(tmp_path: Path, values: list[str], said: str) -> None:
+    given = ['streams.systems={"null": {}, ducklake: {}, delta-rs: {}}', "streams.modes=[batch]", *values]
+    assert re.match(said, pipeline.what_follows(make_plan(load(SHIPPED, given)), Workspace(tmp_path)))
 
 
 def hold(folder: Path) -> subprocess.Popen[str]:

@@ -15,7 +15,7 @@ from tidemark.cli.planning import plan
 from tidemark.cli.reference import artifact, finding, reference
 from tidemark.cli.stack import stack
 from tidemark.cli.steps import steps
-from tidemark.cli.words import ConfigFile, Overrides, explained, split, values
+from tidemark.cli.words import ConfigFile, Overrides, Presets, explained, split, values
 from tidemark.errors import ConfigError, TidemarkError, of_the_machine
 from tidemark.paths import REPOSITORY, Workspace
 from tidemark.process_lifetime import heed_interruptions, say, was_interrupted
@@ -37,6 +37,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+new = typer.Typer(no_args_is_help=True, help="Write a file to start from: of a system.")
 MORE_VALUES = {"allow_extra_args": True}  # --config A=1 B=2
 EVERYTHING_ELSE = {**MORE_VALUES, "ignore_unknown_options": True}
 AsJson = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
@@ -66,6 +67,7 @@ def run_everything(
     context: typer.Context,
     config: Overrides = None,
     configfile: ConfigFile = Path("config.yaml"),
+    preset: Presets = None,
     allow_reboot: Annotated[
         bool, typer.Option("--allow-reboot", help="With 'cold: reboot': restart this machine before each series.")
     ] = False,
@@ -94,7 +96,7 @@ def run_everything(
     if allow_reboot and wait_for_reboot:
         raise ConfigError("found both --allow-reboot and --wait-for-reboot; allowed: one of them")
     restarts = Restarts.ALLOW if allow_reboot else Restarts.WAIT if wait_for_reboot else Restarts.NONE
-    overrides, arguments = split(context, config)
+    overrides, arguments = split(context, config, preset)
     overrides += [] if budget is None else [f"budget_minutes={budget:g}"]
     if verify:
         from tidemark.software.verify import verify_or_refuse
@@ -120,6 +122,7 @@ def list_series(
     context: typer.Context,
     config: Overrides = None,
     configfile: ConfigFile = Path("config.yaml"),
+    preset: Presets = None,
     as_json: AsJson = False,
 ) -> None:
     """List the series of the configuration, in the order in which they run, and how far each has come.
@@ -134,7 +137,7 @@ def list_series(
     from tidemark.runs.outcome import Outcome, SeriesRecord, outcome_path
 
     workspace = Workspace(Path.cwd())
-    waiting, made = reboot.read(workspace).waiting, make_plan(load(configfile, values(context, config)))
+    waiting, made = reboot.read(workspace).waiting, make_plan(load(configfile, values(context, config, preset)))
     found = []
     for spec in made.series:
         path = outcome_path(workspace, spec)
@@ -157,17 +160,43 @@ def show_config(
     context: typer.Context,
     config: Overrides = None,
     configfile: ConfigFile = Path("config.yaml"),
+    preset: Presets = None,
     changed: Annotated[bool, typer.Option("--changed", help="Print only what differs from the defaults.")] = False,
+    sources: Annotated[
+        bool, typer.Option("--sources", help="Print a line for each key, with where its value was given.")
+    ] = False,
+    as_schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON Schema of a configuration, which editors use.")
+    ] = False,
 ) -> None:
     """Print the configuration in force, defaults filled in."""
     import yaml
 
     from tidemark.config import load
     from tidemark.pipeline.plan import make_plan
+    from tidemark.schema import editor_schema
 
-    found = make_plan(load(configfile, values(context, config))).config
+    if as_schema:
+        print(editor_schema(), end="")
+        return
+    found = make_plan(load(configfile, values(context, config, preset))).config
+    if sources:
+        default = "default"
+        for key, (value, source) in found.sources().items():
+            if source != default or not changed:
+                print(f"{key}: {json.dumps(value, ensure_ascii=False)}  # {source}")
+        return
     shown = found.changed() if changed else found.whole()
     print(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True), end="")
+
+
+@app.command("presets", rich_help_panel=MEASURE)
+def list_presets() -> None:
+    """List the presets, which are values for a question: './tidemark all --preset NAME' measures with them."""
+    from tidemark.config import about_preset, presets
+
+    for name in presets():
+        print(f"{name}: {about_preset(name)}")
 
 
 @app.command(rich_help_panel=MEASURE)
@@ -358,6 +387,29 @@ def test(
     os.execv(sys.executable, [sys.executable, "-m", "tests.tiers", *options])
 
 
+@new.command("system")
+def new_system(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As config.yaml will spell it, such as my-system.")],
+    target: Annotated[Path, typer.Option(exists=True, file_okay=False, help="The folder for the file.")] = (
+        REPOSITORY / "src" / "tidemark" / "systems"
+    ),
+) -> None:
+    """Write the file of a new table system: two methods are to be filled in, and the suite then passes."""
+    import re
+
+    from tidemark.systems.registry import registry
+
+    if not re.fullmatch("[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+        raise ConfigError(f"found the name '{name}'; allowed: lower-case letters, digits, and hyphens between them")
+    path, words = target / f"{name.replace('-', '_')}.py", name.split("-")
+    if name in registry() or path.exists():
+        raise ConfigError(f"found the name '{name}', which a system has, or {path.name}, which exists; choose another")
+    text = (REPOSITORY / "src" / "tidemark" / "systems" / "new_system.txt").read_text()
+    text = text.replace("NAME", name).replace("TITLE", " ".join(word.capitalize() for word in words))
+    path.write_text(text.replace("CLASS", "".join(word.capitalize() for word in words)))
+    print(f"tidemark: wrote {path}: fill in 'write' and 'read', then './tidemark test tests/conformance -k {name}'")
+
+
 @app.command("versions", rich_help_panel=DEVELOP)
 def list_versions(
     as_json: Annotated[bool, typer.Option("--json", help="Names and versions as JSON.")] = False,
@@ -381,6 +433,7 @@ def version() -> None:
 
 # Groups come after all commands. Most steps, which the pipeline's rules call, are not in the help.
 app.add_typer(stack, name="stack", rich_help_panel=MEASURE)
+app.add_typer(new, name="new", rich_help_panel=DEVELOP)
 app.add_typer(steps)
 
 

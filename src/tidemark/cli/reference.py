@@ -35,7 +35,7 @@ def artifact(
     """Write the pages that are made from the claims and the reference results.
 
     These are ARTIFACT.md, docs/claims, docs/systems, docs/findings.md, docs/images, and parts of README.md and
-    docs/studies.md.
+    docs/studies.md; besides docs/settings.md and config.schema.json, which are made from the settings' declarations.
     """
     from tidemark.paths import write_if_changed
     from tidemark.pipeline.reference import documents

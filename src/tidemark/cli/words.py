@@ -23,18 +23,28 @@ Overrides = Annotated[
     list[str] | None,
     typer.Option("--config", metavar=VALUES, help="Values in place of the file's; dotted keys go deeper."),
 ]
+Presets = Annotated[
+    list[str] | None,
+    typer.Option("--preset", metavar="NAME", help="Values for a question; './tidemark presets' lists them."),
+]
 
 
-def split(context: typer.Context, given: list[str] | None) -> tuple[list[str], list[str]]:
-    """Return the key=value words of --config (any number, as Snakemake accepts them), and all other words."""
+def split(
+    context: typer.Context, given: list[str] | None, presets: list[str] | None = None
+) -> tuple[list[str], list[str]]:
+    """Return the key=value words of --config (any number, as Snakemake accepts them), and all other words.
+
+    A preset is the word preset=NAME.
+    """
     words = list(context.args)
-    pairs = [*(given or []), *(word for word in words if "=" in word and not word.startswith("-"))]
+    pairs = [f"preset={name}" for name in presets or ()]
+    pairs += [*(given or []), *(word for word in words if "=" in word and not word.startswith("-"))]
     return pairs, [word for word in words if "=" not in word or word.startswith("-")]
 
 
-def values(context: typer.Context, given: list[str] | None) -> list[str]:
+def values(context: typer.Context, given: list[str] | None, presets: list[str] | None = None) -> list[str]:
     """Return the key=value words of a command that takes no other words; raise ConfigError for any other."""
-    pairs, others = split(context, given)
+    pairs, others = split(context, given, presets)
     if others:
         raise ConfigError(f"found '{others[0]}'; allowed: options, and values such as --config protocol=smoke")
     return pairs

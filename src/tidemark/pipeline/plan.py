@@ -57,9 +57,15 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """Expected seconds of measuring and of making results once all is set up, at most those of its goal."""
+        """Expected seconds of measuring and of making results once all is set up.
+
+        A goal's minutes are the limit, unless the first block of rounds and the series after the rounds take longer.
+        """
         seconds = likely_seconds(self.series) + RESULTS_SECONDS
-        return min(seconds, 60 * self.goal.minutes) if self.goal.minutes else seconds
+        if not self.goal.minutes:
+            return seconds
+        always = likely_seconds(each for each in self.series if not each.in_round or each.block == 1)
+        return min(seconds, max(60 * self.goal.minutes, always + RESULTS_SECONDS))
 
     def jobs(self) -> tuple[tuple[SeriesSpec, ...], ...]:
         """Return what is measured in one go: the series of a block of rounds, or a series by itself, in order."""

@@ -37,13 +37,16 @@ from tidemark.results.reference.content import (
 )
 from tidemark.results.reference.findings import page, shown
 from tidemark.results.reference.front import DARK, LIGHT, front, glance, overview
+from tidemark.results.reference.settings import settings_page
 from tidemark.results.reference.systems import system_pages
 from tidemark.results.tables.table import Table, read_table, records, write_tables
 from tidemark.runs.runset import RunSet
+from tidemark.schema import editor_schema
 from tidemark.studies.study import registry
 from tidemark.systems.registry import registry as systems
 
 FINDINGS, README, STUDIES = "docs/findings.md", "README.md", "docs/studies.md"
+SETTINGS, EDITOR_SCHEMA = "docs/settings.md", "config.schema.json"
 SHOWN = ("smoke", "quick")  # the protocols that every study has
 FIRST = "streams"  # the study whose rates README shows
 MAJOR = (  # at most twelve claims: what a reviewer with an afternoon tests
@@ -121,6 +124,8 @@ def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
         FINDINGS: page([shown(finding, kept) for finding in all_findings()]),
         README: front((folder / README).read_text(), studies, kept, caveats(kept), quick),
         STUDIES: studies,
+        SETTINGS: settings_page(),
+        EDITOR_SCHEMA: editor_schema(),
         **_pages_of_systems(kept),
         **_pictures(kept),
     }

@@ -10,6 +10,7 @@ import shlex
 import shutil
 import signal
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -228,6 +229,8 @@ def run_all(workspace: Workspace, config_file: Path, overrides: list[str], argum
         cores = 1 if plan.config.archive is None else os.cpu_count() or 1
         runner = Runner(workspace, config_file, overrides, arguments, cores)
         if is_dry(arguments):
+            if plan.config.archive is None:
+                print(f"tidemark: {what_follows(plan, workspace) or 'nothing is left to measure'}", flush=True)
             return runner.make()
         try_to_write(workspace.root / folder)
         if plan.config.archive is None:
@@ -254,10 +257,15 @@ def what_follows(plan: Plan, workspace: Workspace) -> str:
     wanted = due(plan.series, workspace)
     if not wanted:
         return ""
-    ending = plan.goal != Goal()  # rounds end before all series, once intervals are narrow enough
     seconds = min(plan.seconds, likely_seconds(wanted) + RESULTS_SECONDS)
-    many = f"{'up to ' * ending}{len(wanted):,} series to measure"
-    return f"{many}, {'at most' if ending else 'about'} {duration(seconds)} after set-up"
+    rounds = Counter(spec.repeat for spec in wanted if spec.in_round)
+    if plan.goal == Goal() or not rounds:
+        return f"{len(wanted):,} series to measure, about {duration(seconds)} after set-up"
+    after = len(wanted) - rounds.total()
+    return (
+        f"{max(rounds.values())} series in each round until intervals are narrow enough"
+        f"{f', then {after} more' if after else ''}; at most {duration(seconds)} after set-up"
+    )
 
 
 def make_in_rounds(runner: Runner, plan: Plan, workspace: Workspace) -> int:

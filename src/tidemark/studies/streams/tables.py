@@ -13,6 +13,7 @@ from tidemark.results.tables.table import IDENTITY, PER_RUN, Column, Table, Tabl
 from tidemark.runs.run import STATES, Run
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import MODES, STAGES
+from tidemark.runs.views import twins
 from tidemark.studies.streams.metrics import (
     FIRST_SECONDS,
     FIRST_WRITE,
@@ -159,15 +160,26 @@ def _growth(builder: TableBuilder) -> Table:
     return builder.table("growth", title, columns, rows, runs, notes)
 
 
+FLOOR_COLUMNS = (
+    Column("write_floor", "Noise floor of write times", "%"),
+    Column("rate_floor", "Noise floor of throughput", "%"),
+)
+FLOOR_NOTE = (
+    "A noise floor is what one system measured under two names (A/A) differs by at most, at 95 %: smaller "
+    "differences of two systems need not be theirs."
+)
+
+
 def _ratios(builder: TableBuilder) -> Table:
     """Return table ratios: every pair of systems in a mode, hot runs compared with hot runs."""
     measures = builder.measures
     rows: list[list[Cell]] = []
     runs: list[Run] = []
+    with_floors = (WRITE_MEDIAN, HARNESS_RATE) if twins(builder.run_set.select(harness=False)) else ()
     for mode in MODES:
         series = [each for each in builder.run_set.select(mode=mode, harness=False) if each.hot_runs]
         runs += [run for each in series for run in each.hot_runs]
-        floors = [attempt("%", partial(measures.noise_floor, each, mode)) for each in (WRITE_MEDIAN, HARNESS_RATE)]
+        floors = [attempt("%", partial(measures.noise_floor, each, mode)) for each in with_floors]
         for a, b in combinations(series, 2):
             times = attempt("", partial(measures.ratio, WRITE_MEDIAN, a, b))
             rates = attempt("", partial(measures.ratio, HARNESS_RATE, a, b))
@@ -182,15 +194,13 @@ def _ratios(builder: TableBuilder) -> Table:
         Column("rate_ratio", "Harness throughput, A / B", interval=True),
         Column("delta", "Cliff's delta of write times", interval=True),
         Column("verdict", "Writes of A"),
-        Column("write_floor", "Noise floor of write times", "%"),
-        Column("rate_floor", "Noise floor of throughput", "%"),
+        *(FLOOR_COLUMNS if with_floors else ()),
     )
     notes = [
         "Ratios compare the typical hot runs. Cliff's delta is the share of pairs in which A's write takes longer "
         "minus the share in which B's does; 0 means neither. The verdict follows from the interval of the ratio of "
         "medians.",
-        "A noise floor is what one system measured under two names (A/A) differs by at most, at 95 %: smaller "
-        "differences of two systems need not be theirs.",
+        *([FLOOR_NOTE] if with_floors else []),
         f"Intervals are 95 %. {builder.run_set.coverage}",
     ]
     title = "Pairs of systems: ratios of hot runs"
