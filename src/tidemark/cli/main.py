@@ -390,9 +390,9 @@ def test(
 @new.command("system")
 def new_system(
     name: Annotated[str, typer.Argument(metavar="NAME", help="As config.yaml will spell it, such as my-system.")],
-    target: Annotated[Path, typer.Option(exists=True, file_okay=False, help="The folder for the file.")] = (
-        REPOSITORY / "src" / "tidemark" / "systems"
-    ),
+    target: Annotated[
+        Path | None, typer.Option(exists=True, file_okay=False, help="The folder for the file, if not that of systems.")
+    ] = None,
 ) -> None:
     """Write the file of a new table system: two methods are to be filled in, and the suite then passes."""
     import re
@@ -401,10 +401,11 @@ def new_system(
 
     if not re.fullmatch("[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise ConfigError(f"found the name '{name}'; allowed: lower-case letters, digits, and hyphens between them")
-    path, words = target / f"{name.replace('-', '_')}.py", name.split("-")
+    folder = REPOSITORY / "src" / "tidemark" / "systems"
+    path, words = (target or folder) / f"{name.replace('-', '_')}.py", name.split("-")
     if name in registry() or path.exists():
         raise ConfigError(f"found the name '{name}', which a system has, or {path.name}, which exists; choose another")
-    text = (REPOSITORY / "src" / "tidemark" / "systems" / "new_system.txt").read_text()
+    text = (folder / "new_system.txt").read_text()
     text = text.replace("NAME", name).replace("TITLE", " ".join(word.capitalize() for word in words))
     path.write_text(text.replace("CLASS", "".join(word.capitalize() for word in words)))
     print(f"tidemark: wrote {path}: fill in 'write' and 'read', then './tidemark test tests/conformance -k {name}'")
