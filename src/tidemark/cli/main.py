@@ -181,9 +181,8 @@ def show_config(
         return
     found = make_plan(load(configfile, values(context, config, preset))).config
     if sources:
-        default = "default"
         for key, (value, source) in found.sources().items():
-            if source != default or not changed:
+            if source != "default" or not changed:
                 print(f"{key}: {json.dumps(value, ensure_ascii=False)}  # {source}")
         return
     shown = found.changed() if changed else found.whole()

@@ -27,17 +27,15 @@ must be given, or may be left out where its meaning says what then holds.
 | preset | question and time |
 |---|---|
 """
-COMMON = "\n## All studies\n\n"
 BOUNDS = {"minimum": "from {}", "exclusiveMinimum": "more than {}", "maximum": "to {}"}
 
 
 def settings_page() -> str:
     """Return the page as Markdown."""
     chosen = "".join(f"| [`{name}`](../presets/{name}.yaml) | {about_preset(name)} |\n" for name in presets())
-    studies = {**sections()}
-    common = {key: rule for key, rule in schema()["properties"].items() if key not in studies}
-    text = HEAD + chosen + COMMON + "".join(_tables((), common))
-    for name, rule in studies.items():
+    common = {key: rule for key, rule in schema()["properties"].items() if key not in sections()}
+    text = f"{HEAD}{chosen}\n## All studies\n\n" + "".join(_tables((), common))
+    for name, rule in sections().items():
         text += f"\n## {name}\n\n{rule['description']}\n\n" + "".join(_tables((name,), rule["properties"]))
     return text
 
@@ -84,7 +82,7 @@ def _allowed(rule: Mapping[str, Any]) -> str:
         words[words.index("object")] = "names with settings"
     text = " or ".join(words)
     bounds = [form.format(f"{rule[key]:,}") for key, form in BOUNDS.items() if key in rule]
-    return " ".join([text, *bounds]).replace("|", "\\|")
+    return _cell(" ".join([text, *bounds]))
 
 
 def _cell(text: str) -> str:
