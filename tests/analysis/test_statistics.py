@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from tests.analysis.samples import noise, runs_of, sample
 
-from tidemark.analysis.aggregation import BetweenRunVariance, mean, pooled_mean
+from tidemark.analysis.aggregation import BetweenRunVariance, mean, measured_once, pooled_mean
 from tidemark.analysis.blocks import BlockSample, Ranks, block_length, draw_cells
 from tidemark.analysis.statistics import (
     BootstrapEstimate,
@@ -196,11 +196,26 @@ def test_single_run_uses_the_between_run_variance_of_other_systems() -> None:
     rng = np.random.default_rng(15)
     effects = BetweenRunVariance.pooled([runs_of(10.0, 0.05, 2, rng) for _ in range(6)])
     run = runs_of(10.0, 0.0, 1, rng)
-    alone, helped = pooled_mean(run, rng), pooled_mean(run, rng, effects)
-    assert alone is run[0]
-    low, high = interval(helped.estimate(""))
+    low, high = interval(pooled_mean(run, rng, effects).estimate(""))
     assert high / low > 1.1
     assert BetweenRunVariance.pooled([run]) is None
+
+
+def test_what_was_measured_once_is_assumed_to_vary_as_windows_do() -> None:
+    rng = np.random.default_rng(25)
+    sets = [[runs_of(10.0, 0.10, 1, rng, 100)[0] for _ in range(2)] for _ in range(300)]
+
+    def share(estimates: list[BootstrapEstimate]) -> float:
+        return float(np.mean([each.estimate("").contains(1.0) for each in estimates]))
+
+    assert share([pooled_mean([a], rng).ratio(pooled_mean([b], rng)) for a, b in sets]) > 0.93
+    assert share([a.ratio(b) for a, b in sets]) < 0.40  # the blocks within a window say nothing of the next window
+    assert share([measured_once(a.ratio(b), windows=2) for a, b in sets]) > 0.93
+
+
+def test_no_variance_is_assumed_of_counts_and_of_what_happened_once() -> None:
+    for same in (counted(3), known(2.0), known(0.5, log=False)):
+        assert measured_once(same) is same
 
 
 def test_the_typical_run_is_the_geometric_mean() -> None:

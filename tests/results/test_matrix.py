@@ -132,7 +132,7 @@ def test_answers_leave_out_the_harness_and_name_tied_systems(measured: Group) ->
     lines = in_lines(list(found.values()), synthetic=True, repeated=False)
     assert len(lines) == 3 and lines[0].startswith("Fastest for single events: DuckLake")
     assert lines[2].startswith("Compared: fastest for single events") and "SYNTHETIC" in lines[2]
-    assert "another measurement may lie outside of its interval" in lines[2]
+    assert "intervals assume that another measurement differs by 10 %" in lines[2]
     assert "repeats" not in in_lines(list(found.values()), synthetic=True, repeated=True)[2]
 
 

@@ -206,12 +206,12 @@ def test_apache_polaris_is_recognised_as_polaris(tmp_path: Path) -> None:
 def test_comparison_reports_differing_harness_or_machine(tmp_path: Path) -> None:
     a = write_run_set(tmp_path / "a", [DUCKLAKE], window_s=SHORT)
     same = write_run_set(tmp_path / "same", [DUCKLAKE], window_s=SHORT, seed=2)
-    assert "WARNING" not in " ".join(both(a, same).table.notes)
+    assert "WARNING" not in " ".join(both(a, same).tables[0].notes)
     code = write_run_set(tmp_path / "code", [replace(DUCKLAKE, harness="d" * 64)], window_s=SHORT, seed=2)
-    first = both(a, code).table.notes[0]
+    first = both(a, code).tables[0].notes[0]
     assert first.startswith("WARNING: the measuring code differs") and "a" * 12 in first and "d" * 12 in first
     place = write_run_set(tmp_path / "place", [replace(DUCKLAKE, machine="feed")], window_s=SHORT, seed=2)
-    notes = " ".join(both(a, place).table.notes)
+    notes = " ".join(both(a, place).tables[0].notes)
     assert "identity feed" in notes and "identity 0123456789abcdef" in notes and "different machines" in notes
 
 

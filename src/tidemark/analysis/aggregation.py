@@ -19,9 +19,10 @@ import numpy as np
 from tidemark.analysis.blocks import REPLICATES, BlockSample, Ranks
 from tidemark.analysis.rounds import InRounds, RoundVariance
 from tidemark.analysis.statistics import BootstrapEstimate, Floats, cliffs_delta, generator
-from tidemark.runs.runset import Series
+from tidemark.runs.runset import ONCE_SD, Series
 
 PRIOR_UNITS = 8.0  # pooled effects weigh at most as much as eight differences between a series' own units
+ONCE = (ONCE_SD**2, PRIOR_UNITS)  # variance of what was measured once, and its degrees of freedom
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +102,14 @@ def pooled_mean(
 
     The variance is that of units, from `between_runs` moderated by these units' own, or from these units alone. It
     contains that of the blocks within a unit, which is the least that it can be. A single unit without `between_runs`
-    is returned unchanged: its interval then covers that unit only.
+    is taken to vary as `measured_once` says.
     """
     inside = mean(units, rng)
     own = BetweenRunVariance.pooled([[unit if unit.log == inside.log else unit.linear() for unit in units]])
     if between_runs is not None and all(unit.log == inside.log for unit in units):
         own = between_runs.with_own(own)
     if own is None:
-        return inside
+        return measured_once(inside)
     variance = own.variance / len(units)
     if inside.draws is not None and inside.variance >= variance:
         return inside
@@ -132,10 +133,22 @@ def mean_of_rounds(
         rounds = InRounds(values)
         variance, degrees = rounds.of_mean()
     else:
-        return inside
+        return measured_once(inside)
     if inside.draws is not None and inside.variance >= variance:
         return replace(inside, rounds=rounds)
     return replace(inside, rounds=rounds).with_variance(*_with_inside(inside, variance, degrees))
+
+
+def measured_once(unit: BootstrapEstimate, windows: int = 1) -> BootstrapEstimate:
+    """Return `unit` with the variance that `windows` windows are assumed to have if nothing shows how they vary.
+
+    The blocks within a window say nothing of it. Counts, times that happened once and quantities on the linear scale
+    are returned unchanged.
+    """
+    variance, degrees = windows * ONCE[0], ONCE[1]
+    if not unit.log or unit.draws is None or unit.variance >= variance:
+        return unit
+    return unit.with_variance(*_with_inside(unit, variance, degrees))
 
 
 def _with_inside(inside: BootstrapEstimate, variance: float, degrees: float) -> tuple[float, float]:

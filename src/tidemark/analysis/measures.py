@@ -1,4 +1,4 @@
-"""MetricSet of runs and series with confidence intervals, as used by tables, figures and claims.
+"""Metrics of runs and series with confidence intervals, as used by tables, figures and claims.
 
     measures = Measures(RunSet.load(results), quantities)           the quantities of the plan's studies
     ducklake, iceberg = run_set.find("ducklake", mode), run_set.find("iceberg-duckdb", mode)
@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 
 from tidemark.analysis import resampled
-from tidemark.analysis.aggregation import BetweenRunVariance, deltas, mean, mean_of_rounds, pooled_mean
+from tidemark.analysis.aggregation import BetweenRunVariance, deltas, mean, mean_of_rounds, measured_once, pooled_mean
 from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.metrics import (
     InterquartileRange,
@@ -44,7 +44,7 @@ __all__ = ["Measures", "NotAvailable"]
 
 
 class Measures:
-    """MetricSet of the runs in `run_set`, each computed at most once; stored resampled results are reused.
+    """Metrics of the runs in `run_set`, each computed at most once; stored resampled results are reused.
 
     Any quantity may be requested. When one of `quantities` is needed, the others on its column are computed with it.
     """
@@ -201,14 +201,15 @@ class Measures:
     ) -> BootstrapEstimate:
         """Return the typical one of `units`, ratios of a cold run to hot ones, one a repeat.
 
-        Where no series has two, both runs are taken to vary as hot ones do between rounds.
+        Where no series has two, both runs vary as hot ones do between rounds, or else as `measured_once` says.
         """
         between = self._pooled(name, units_of, series)
-        typical = pooled_mean(units, generator(name, series.id), between)
-        rounds = self._hot_variance(quantity, series) if between is None and typical.log else None
-        if rounds is None or 2 * rounds.own <= typical.variance:
-            return typical
-        return typical.with_variance(2 * rounds.own, rounds.degrees)
+        one = units[0]
+        if between is not None or len(units) > 1 or not one.log:
+            return pooled_mean(units, generator(name, series.id), between)
+        if (rounds := self._hot_variance(quantity, series)) is None:
+            return measured_once(one, windows=2)
+        return one if 2 * rounds.own <= one.variance else one.with_variance(2 * rounds.own, rounds.degrees)
 
     def _hot_variance(self, quantity: Metric, series: Series) -> RoundVariance | None:
         try:

@@ -6,7 +6,7 @@ Example of a study's quantities file:
     FLUSH = Metric("flush", "s", "Flush", _flush, better=LOWER)          # _flush: a function of a Run
     QUANTITIES = MetricSet((WRITE_MEDIAN, FLUSH), headline=(WRITE_MEDIAN,), code=("studies/streams/metrics.py",))
 
-MetricSet are passed between processes, so their functions must be defined at module level.
+Metrics are passed between processes, so their functions must be defined at module level.
 """
 
 from __future__ import annotations
@@ -179,16 +179,18 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class MetricSet:
-    """MetricSet of one study.
+    """The metrics of one study.
 
     `headline` lists the few that results show side by side; verdicts use the first of them. `code` names the files
     and subpackages that determine these quantities in addition to analysis and runs: results resampled by a
-    different version of this code are computed again.
+    different version of this code are computed again. `same_work` is a time that depends on the machine more than on
+    the system, by which two measurements are compared.
     """
 
     all: tuple[Metric, ...]
     headline: tuple[Metric, ...]
     code: tuple[str, ...] = ()
+    same_work: Metric | None = None
 
     def __iter__(self) -> Iterator[Metric]:
         return iter(self.all)

@@ -12,7 +12,7 @@ Intervals take three facts into account:
 - *Few runs make narrow bootstrap intervals*, so deviations from the estimate are multiplied by Student's t over
   the normal quantile, with Welch-Satterthwaite degrees of freedom (after Hesterberg 2015).
 
-MetricSet that are compared by ratio (times, throughputs, sizes) are resampled as logarithms, so that the
+Metrics that are compared by ratio (times, throughputs, sizes) are resampled as logarithms, so that the
 interval of a/b is the inverse of that of b/a. All randomness comes from the generators passed in.
 """
 

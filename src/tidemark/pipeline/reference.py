@@ -36,9 +36,10 @@ from tidemark.results.reference.content import (
     write_reference,
 )
 from tidemark.results.reference.findings import page, shown
-from tidemark.results.reference.front import DARK, LIGHT, front, glance, overview
+from tidemark.results.reference.front import DARK, LIGHT, MATRIX, front, glance, narrow, overview
 from tidemark.results.reference.settings import settings_page
 from tidemark.results.reference.systems import system_pages
+from tidemark.results.report.summary_table import usual_columns
 from tidemark.results.tables.table import Table, read_table, records, write_tables
 from tidemark.runs.runset import RunSet
 from tidemark.schema import editor_schema
@@ -228,6 +229,25 @@ def build_agreement(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:
     return table, [target / f"{table.name}.{ending}" for ending in ("csv", "md", "json")]
 
 
+def summaries(place: Path, study: str | None = None) -> list[Table]:
+    """Return the table of systems of each study, or of one, in `place`, a results folder or reference results.
+
+    Columns are those that the report shows at first. Raise ConfigError if there is none.
+    """
+    found = []
+    for name, of_study in registry().items():
+        paths = (place / "tables" / name / f"{MATRIX}.json", place / name / "tables" / f"{MATRIX}.json")
+        path = next((each for each in paths if each.is_file()), None)
+        if path is not None and study in (None, name):
+            matrix, questions = read_table(path), of_study.results.questions
+            asked = usual_columns(questions, [column.key for column in matrix.columns])
+            found.append(replace(narrow(matrix, asked), title=of_study.title))
+    if not found:
+        of = f" of {study}" if study else ""
+        raise ConfigError(f"{place}: found no table of systems{of}; allowed: a results folder, or reference results")
+    return found
+
+
 def build_comparison(a: Path, b: Path, target: Path) -> tuple[list[Table], list[Path], list[str]]:
     """Write the comparison of two result sets below `target`, that of each study to a folder of its name.
 
@@ -235,11 +255,13 @@ def build_comparison(a: Path, b: Path, target: Path) -> tuple[list[Table], list[
     are. If one of the sets is a folder of reference results, they are compared claim by claim.
     """
     if folders(a) or folders(b):
-        table, written = build_agreement(a, b, target)
-        return [table], written, []
+        table, paths = build_agreement(a, b, target)
+        return [table], paths, []
     from tidemark.results.archive.compare_plot import write_comparison  # imports Matplotlib, as figures do
 
-    made, written, left_out = [], [], []
+    made: list[Table] = []
+    written: list[Path] = []
+    left_out: list[str] = []
     with opened(a) as first, opened(b) as second:
         ours, theirs = ({part.study.name: part for part in parts(run_set)} for run_set in (first, second))
         for study in dict.fromkeys((*ours, *theirs)):
@@ -251,7 +273,7 @@ def build_comparison(a: Path, b: Path, target: Path) -> tuple[list[Table], list[
             except Incomparable as error:
                 left_out.append(f"study {study}: {error}")
                 continue
-            made.append(comparison.table)
+            made += comparison.tables
             written += write_comparison(comparison, target / study)
     if not made:
         raise Incomparable("; ".join(left_out))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -43,7 +44,7 @@ def test_equal_sets_show_no_difference(before: Path, tmp_path: Path) -> None:
     assert len(comparison.pairs) == 4
     assert sum(not ratio.contains(1.0) for ratio in ratios(comparison).values()) <= 1, "of intervals of 95 %"
     same = {"the same within 10 %", "faster by less than 10 %", "slower by less than 10 %"}
-    assert {row[-1] for row in comparison.table.rows} <= same
+    assert {row[-1] for row in comparison.tables[0].rows} <= same
 
 
 def test_slowdown_is_found_only_in_the_slower_system(before: Path, tmp_path: Path) -> None:
@@ -52,8 +53,32 @@ def test_slowdown_is_found_only_in_the_slower_system(before: Path, tmp_path: Pat
     found = ratios(comparison)
     assert found["ducklake-inlined", "single"].contains(13 / 8) and found["ducklake-inlined", "single"].is_above(1)
     assert all(0.95 < found["ducklake", mode].value < 1.05 for mode in ("single", "batch"))
-    verdicts = {(row[0], row[1]): row[-1] for row in comparison.table.rows}
+    verdicts = {(row[0], row[1]): row[-1] for row in comparison.tables[0].rows}
     assert verdicts["DuckLake + inlining", "single"].startswith("slower by at least ")
+
+
+def test_ratios_between_systems_agree_unless_one_system_changed(before: Path, tmp_path: Path) -> None:
+    slower = tuple(replace(m, median_ms=m.median_ms + 5) if m.system == "ducklake-inlined" else m for m in MODELS)
+    again, changed = both(before, measured(tmp_path / "a")), both(before, measured(tmp_path / "b", slower))
+    rows = [{(row[0], row[1]): row for row in comparison.tables[1].rows} for comparison in (again, changed)]
+    assert set(rows[0]) == {("DuckLake + inlining", "single"), ("Iceberg (DuckDB)", "single")}
+    planted, other = (rows[1][name, "single"] for name in ("DuckLake + inlining", "Iceberg (DuckDB)"))
+    assert isinstance(planted[5], Estimate) and planted[5].contains(13 / 8)
+    assert str(planted[-1]).startswith("larger by at least ") and not str(other[-1]).startswith(
+        ("larger", "smaller by at")
+    )
+    shares = [
+        re.match(r"(\d+) of (\d+) ratios of headline metrics agree", table.notes[0])
+        for table in (again.tables[1], changed.tables[1])
+    ]
+    counts = [(int(found[1]), int(found[2])) for found in shares if found]
+    assert counts[0][0] == counts[0][1] > counts[1][0]
+
+
+def test_sets_of_several_stacks_are_compared_by_the_first_that_both_have(before: Path, tmp_path: Path) -> None:
+    newer = (replace(DUCKLAKE, stack="current", median_ms=3.0), *MODELS)
+    comparison = both(before, measured(tmp_path, newer))
+    assert all(0.9 < ratio.value < 1.1 for ratio in ratios(comparison).values())
 
 
 def test_swapping_the_sets_inverts_the_ratio(before: Path, tmp_path: Path) -> None:
@@ -111,7 +136,7 @@ def test_machines_and_versions_may_differ_and_are_named(before: Path, tmp_path: 
         manifest["machine"]["cpu_model"] = "Other CPU"
         manifest["versions"]["duckdb"] = "1.5.5"
 
-    notes = " ".join(both(before, edited(measured(tmp_path), change)).table.notes)
+    notes = " ".join(both(before, edited(measured(tmp_path), change)).tables[0].notes)
     assert "Other CPU" in notes and "duckdb 1.4.4 to 1.5.5" in notes
 
 
@@ -126,7 +151,8 @@ def test_archive_and_workspace_can_be_compared(before: Path, tmp_path: Path) -> 
 def test_tables_and_plot_are_written_reproducibly(before: Path, tmp_path: Path) -> None:
     comparison = both(before, measured(tmp_path / "b"))
     paths = write_comparison(comparison, tmp_path / "out")
-    assert {path.name for path in paths} == {f"compare.{end}" for end in ("csv", "md", "json", "svg", "pdf", "png")}
+    tables = {f"{name}.{end}" for name in ("compare", "compare-ratios") for end in ("csv", "md", "json")}
+    assert {path.name for path in paths} == tables | {f"compare.{end}" for end in ("svg", "pdf", "png")}
     first = {path: path.read_bytes() for path in paths}
     assert b"write_low" in first[tmp_path / "out" / "compare.csv"]
     write_comparison(comparison, tmp_path / "out")

@@ -179,7 +179,7 @@ def repacked(archive: Path, target: Path, name: str, content: bytes) -> Path:
 
 
 def test_compare_warns_of_a_round(of_round: Path, whole: Path) -> None:
-    notes = both(of_round, whole).table.notes
+    notes = both(of_round, whole).tables[0].notes
     assert f"In A: {SENTENCE}" in notes and not any(note.startswith("In B: Round") for note in notes)
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison
-from tidemark.analysis.measures import Measures
+import numpy as np
+
+from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison, percent
+from tidemark.analysis.measures import Measures, NotAvailable
 from tidemark.analysis.metrics import Metric, MetricSet, checked_ratio
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate, generator
 from tidemark.errors import Incomparable
 from tidemark.results.tables.table import IDENTITY, Column, Table
 from tidemark.runs.run import source_runs
 from tidemark.runs.runset import RunSet, Series
-from tidemark.runs.spec import MAIN
 from tidemark.runs.views import harness_words, machine_words, mixture, unfinished
 
 Key = tuple[str, str, int]  # of a series in both sets: system, mode, batch size
@@ -22,10 +25,14 @@ Key = tuple[str, str, int]  # of a series in both sets: system, mode, batch size
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One study of one of the two result sets; `name` is the set's name on the command line."""
+    """One study of one of the two result sets; `name` is the set's name on the command line.
+
+    Series are of `stack`, the first that both sets have, or if they share none, of the set's first one.
+    """
 
     name: str
     measures: Measures
+    stack: str | None = None
 
     @property
     def run_set(self) -> RunSet:
@@ -34,17 +41,18 @@ class Side:
     def series(self) -> dict[Key, Series]:
         """Return the series of the main sweep by system, mode and batch size."""
         return {
-            (series.system, series.mode, series.batch_size): series
-            for series in self.run_set.select(harness=True)
-            if series.sweep == MAIN
+            (series.system, series.mode, series.batch_size): series for series in self.run_set.select(stack=self.stack)
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Ratios of B over A for each series that both have."""
+    """Ratios of B over A for each series that both have.
 
-    table: Table
+    `tables`: these ratios; then, if a mode has two systems, whether both sets have the same ratios between systems.
+    """
+
+    tables: tuple[Table, ...]
     pairs: tuple[tuple[Series, Series], ...]
     leading: Metric
     ratios: tuple[Estimate | MissingCell, ...]  # of the leading quantity, one per pair
@@ -59,6 +67,8 @@ def _pairs(a: Side, b: Side) -> tuple[tuple[Series, Series], ...]:
 
 def compare(a: Side, b: Side) -> Comparison:
     """Compare B with A; raise Incomparable, with all reasons, if more than machine, versions or config differ."""
+    stack = next((name for name in a.run_set.stacks if name in b.run_set.stacks), None)
+    a, b = replace(a, stack=stack), replace(b, stack=stack)
     reasons = list(dict.fromkeys(reason for check in CHECKS for reason in check(a, b)))
     if reasons:
         raise Incomparable(f"{a.name} and {b.name} cannot be compared: {'; '.join(reasons)}")
@@ -66,28 +76,109 @@ def compare(a: Side, b: Side) -> Comparison:
     rows: list[list[Cell]] = []
     quantities = a.measures.quantities
     leading = quantities.leading
+    shown = (*quantities.headline, *([quantities.same_work] if quantities.same_work else []))
     ratios = []
     for one, other in pairs:
-        found = [_cell(quantity, a, one, b, other) for quantity in quantities.headline]
+        found = [_cell(quantity, a, one, b, other) for quantity in shown]
         ratios.append(found[0])
         verdict = comparison(partial(_compared, leading, a, one, b, other), *leading.words)
         rows.append([one.title, one.mode_title, *found, verdict or "not known"])
     columns = (
         *IDENTITY,
-        *(_column(quantities, quantity) for quantity in quantities.headline),
+        *(_column(quantities, quantity) for quantity in shown),
         Column("verdict", f"{leading.subjects} of B are"),
     )
-    runs = [run for pair in pairs for series in pair for run in series.hot_runs]
-    table = Table(
-        "compare",
-        f"Two result sets, study {', '.join(a.run_set.studies)}: B against A, hot runs",
-        columns,
+    tables = [_table("compare", "B against A, hot runs", columns, rows, a, pairs, _notes(a, b, leading))]
+    if between := _between_systems(a, b, pairs):
+        tables.append(between)
+    synthetic = any(dataset.synthetic for dataset in a.run_set.datasets)
+    return Comparison(tuple(tables), pairs, leading, tuple(ratios), synthetic)
+
+
+def _table(
+    name: str,
+    title: str,
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Cell]],
+    a: Side,
+    pairs: Sequence[tuple[Series, Series]],
+    notes: Iterable[str],
+) -> Table:
+    return Table(
+        name,
+        f"Two result sets, study {', '.join(a.run_set.studies)}: {title}",
+        tuple(columns),
         tuple(tuple(row) for row in rows),
-        tuple(source_runs(runs)),
+        tuple(source_runs([run for pair in pairs for series in pair for run in series.hot_runs])),
         "; ".join(dataset.label for dataset in a.run_set.datasets),
-        tuple(_notes(a, b, leading)),
+        tuple(notes),
     )
-    return Comparison(table, pairs, leading, tuple(ratios), any(dataset.synthetic for dataset in a.run_set.datasets))
+
+
+def _between_systems(a: Side, b: Side, pairs: Sequence[tuple[Series, Series]]) -> Table | None:
+    """Return the ratios of systems to the first one of their mode, in A and in B; None if no mode has two systems."""
+    quantities = a.measures.quantities
+    leading = quantities.leading
+    rows: list[list[Cell]] = []
+    found: list[BootstrapEstimate] = []
+    firsts: dict[str, tuple[Series, Series]] = {}
+    for one, other in pairs:
+        if one.is_null_baseline:
+            continue
+        first = firsts.setdefault(one.mode_title, (one, other))
+        if first == (one, other):
+            continue
+        change = partial(_change_of_ratio, a, b, (one, other), first)
+        rows.append(
+            [
+                one.title, one.mode_title, first[0].title,
+                attempt("", partial(a.measures.ratio, leading, one, first[0])),
+                attempt("", partial(b.measures.ratio, leading, other, first[1])),
+                attempt("", partial(change, leading)),
+                comparison(partial(change, leading), "larger", "smaller") or "not known",
+            ]
+        )  # fmt: skip
+        for quantity in quantities.headline:
+            with suppress(NotAvailable):
+                found.append(change(quantity))
+    if not rows:
+        return None
+    columns = (
+        *IDENTITY,
+        Column("first", "To"),
+        *(Column(letter.lower(), f"{leading.title}, in {letter}", "x", interval=True) for letter in "AB"),
+        Column("change", "B / A", "x", interval=True),
+        Column("verdict", "In B the ratio is"),
+    )
+    return _table("compare-ratios", "ratios between systems", columns, rows, a, pairs, _agreement(found))
+
+
+def _change_of_ratio(
+    a: Side, b: Side, pair: tuple[Series, Series], first: tuple[Series, Series], quantity: Metric
+) -> BootstrapEstimate:
+    """Return the ratio of a system to the first one in B, over that in A."""
+    before, after = a.measures.ratio(quantity, pair[0], first[0]), b.measures.ratio(quantity, pair[1], first[1])
+    return checked_ratio(_apart(after, quantity, pair[1]), before)
+
+
+def _agreement(found: Sequence[BootstrapEstimate]) -> Iterator[str]:
+    """Yield how many ratios of headline metrics are equal in both, and how far apart they are."""
+    known = [each for each in found if each.draws is not None]
+    if not known:
+        return
+    agree = sum(bool(each.estimate("").contains(1)) for each in known)
+    apart = math.sqrt(float(np.mean([each.centre**2 for each in known])))
+    explained = math.sqrt(float(np.mean([each.variance for each in known])))
+    yield (
+        f"{agree:,} of {len(known):,} ratios of headline metrics agree: the interval of B / A contains 1. If nothing "
+        "differed but chance within each measurement, 95 % would. Ratios of a mode share its first system, and so move "
+        "together."
+    )
+    yield (
+        f"B / A differs from 1 by {percent(math.expm1(apart))} (root mean square); the variance within the two "
+        f"measurements explains {percent(math.expm1(explained))}. What is beyond that is of the versions or of the "
+        "machine at two times, which no interval of one measurement covers."
+    )
 
 
 # Conditions for a comparison
@@ -107,12 +198,15 @@ def _protocols(a: Side, b: Side) -> Iterator[str]:
         names = {series.protocol for series in found}
         return names, windows, max((len(repeat.runs) for series in found for repeat in series.repeats), default=0)
 
+    def in_rounds(side: Side) -> bool:
+        return any(repeat.block for series in side.series().values() for repeat in series.repeats)
+
     (name_a, windows_a, runs_a), (name_b, windows_b, runs_b) = sizes(a), sizes(b)
     if name_a != name_b:
         yield f"the protocol differs ({', '.join(sorted(name_a))} against {', '.join(sorted(name_b))})"
     elif not _alike(windows_a, windows_b):
         yield f"the protocol's window differs ({_spelt(windows_a)} against {_spelt(windows_b)} s)"
-    elif runs_a != runs_b:
+    elif runs_a != runs_b and not (in_rounds(a) and in_rounds(b)):  # what follows the rounds may be left to measure
         yield f"the protocol's number of runs differs ({runs_a} against {runs_b})"
 
 
@@ -214,13 +308,15 @@ def _notes(a: Side, b: Side, leading: Metric) -> Iterator[str]:
     yield from _measured_by(a, b)
     for letter, side in (("A", a), ("B", b)):
         machines = " and ".join(sorted(map(machine_words, side.run_set.machines)))
-        yield f"{letter} is {side.name}: {len(side.run_set.runs)} runs on {machines}."
+        count = sum(len(series.runs) for series in side.series().values())
+        yield f"{letter} is {side.name}: {count} runs on {machines}."
     identities = [{machine.identity for machine in side.run_set.machines} for side in (a, b)]
     if None in identities[0] | identities[1]:
         yield "Whether both were measured on one machine is not known: version 1 of the run files does not say it."
     elif identities[0] != identities[1]:
         yield "They were measured on different machines: ratios are of machines as well as of systems."
-    versions = [dict(pair for run in side.run_set.runs for pair in run.manifest.versions) for side in (a, b)]
+    runs = [[run for series in side.series().values() for run in series.runs] for side in (a, b)]
+    versions = [dict(pair for run in of_side for pair in run.manifest.versions) for of_side in runs]
     changed = [
         f"{name} {versions[0].get(name, 'absent')} to {versions[1].get(name, 'absent')}"
         for name in sorted({*versions[0], *versions[1]})
@@ -233,4 +329,6 @@ def _notes(a: Side, b: Side, leading: Metric) -> Iterator[str]:
     alone += [f"{series.title}, {series.mode_title}" for key, series in second.items() if key not in first]
     if alone:
         yield f"In one set only: {'; '.join(alone)}."
+    if work := a.measures.quantities.same_work:
+        yield f"{work.title} is the same work in A and B: where it takes longer, the machine was slower."
     yield f"Ratios of the typical hot runs with 95 % intervals; the verdict is that on the {leading.noun}."

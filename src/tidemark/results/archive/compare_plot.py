@@ -17,15 +17,18 @@ ROW = 0.24  # inches
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
-    """Write compare.csv, .md, .json, .svg, .pdf and .png to `folder`, and return their paths."""
+    """Write the tables as .csv, .md and .json and the plot to `folder`, and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    table = comparison.table
-    for ending, content in (("csv", table.csv()), ("md", table.markdown()), ("json", table.json())):
-        write_if_changed(folder / f"compare.{ending}", content)
+    names = []
+    for table in comparison.tables:
+        for ending, content in (("csv", table.csv()), ("md", table.markdown()), ("json", table.json())):
+            names.append(f"{table.name}.{ending}")
+            write_if_changed(folder / names[-1], content)
+    first = comparison.tables[0]
     with style.applied():
         made = _draw(comparison)
-        pictures = style.save(made.figure, folder / "compare", table.title, table.sources)
-    return [folder / name for name in ("compare.csv", "compare.md", "compare.json", *pictures)]
+        pictures = style.save(made.figure, folder / "compare", first.title, first.sources)
+    return [folder / name for name in (*names, *pictures)]
 
 
 def _draw(comparison: Comparison) -> style.Frame:
@@ -60,8 +63,8 @@ def _draw(comparison: Comparison) -> style.Frame:
     style.finish(
         made,
         title,
-        (*comparison.table.notes[:2], "Points: typical hot runs; bars: 95 % intervals."),
-        f"Dataset: {comparison.table.dataset}",
+        (*comparison.tables[0].notes[:2], "Points: typical hot runs; bars: 95 % intervals."),
+        f"Dataset: {comparison.tables[0].dataset}",
         comparison.synthetic,
     )
     return made

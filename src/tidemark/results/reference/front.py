@@ -149,10 +149,10 @@ def _matrix(place: Path, kept: Path, questions: Sequence[SummaryMetric]) -> Iter
         whole = path.relative_to(kept.parent).as_posix()
         matrix = read_table(path)
         asked = usual_columns(questions, [column.key for column in matrix.columns])
-        yield from ("", _narrow(matrix, asked).grid(), "", f"All columns: [`{whole}`]({UP}{whole}).")
+        yield from ("", narrow(matrix, asked).grid(), "", f"All columns: [`{whole}`]({UP}{whole}).")
 
 
-def _narrow(matrix: Table, asked: Collection[str]) -> Table:
+def narrow(matrix: Table, asked: Collection[str]) -> Table:
     """Return the table with the `asked` columns that have a value, and the identifying columns whose values differ."""
 
     def is_shown(place: int, column: Column) -> bool:

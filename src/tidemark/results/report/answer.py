@@ -16,7 +16,7 @@ from tidemark.analysis.metrics import HIGHER, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.report.summary_table import Group, Row, SummaryMetric
 from tidemark.runs.manifest import FIRST_STUDY
-from tidemark.runs.runset import RunSet
+from tidemark.runs.runset import ASSUMED, RunSet
 from tidemark.runs.views import dataset_label, harness_words, machine_words, mixture, modes, unfinished
 
 
@@ -132,7 +132,7 @@ def _harnesses(run_set: RunSet) -> str:
     return "; ".join(harness_words(each) for each in run_set.harnesses) or "no run"
 
 
-ONCE = "each was measured once, and another measurement may lie outside of its interval"
+ONCE = f"each was measured once, and intervals {ASSUMED}"
 BEST = "best"
 LEVEL = 0.95  # simultaneous confidence level of all comparisons of an answer
 CLOSE = 0.05

@@ -14,7 +14,7 @@ from tidemark.analysis.metrics import Metric, NotAvailable, checked_ratio
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.tables.table import IDENTITY, Column, Table, TableBuilder
 from tidemark.runs.run import Run
-from tidemark.runs.runset import RunSet, Series
+from tidemark.runs.runset import ASSUMED, RunSet, Series
 from tidemark.runs.serde import spelt
 from tidemark.runs.spec import MAIN
 from tidemark.runs.views import counterparts
@@ -103,8 +103,7 @@ def _notes(builder: TableBuilder) -> list[str]:
     return [
         "Ratios compare each series with that of the main configuration, or, if that was not measured, with the series "
         f"of the sweep that has its value. Verdicts follow from the interval of the ratio of {spoken}. If either "
-        "series has a single run, run 0 is compared with run 0; intervals of single runs do not cover the variance "
-        "between runs.",
+        f"series has a single run, run 0 is compared with run 0; intervals of what was measured once {ASSUMED}.",
         *([f"{spelt[0].upper()}{spelt[1:]}."] if spelt else []),
         *builder.run_set.notes,
     ]

@@ -1,4 +1,4 @@
-"""MetricSet of the study: writes, reads, disk, throughput, growth, maintenance and footprint."""
+"""Metrics of the study: writes, reads, disk, throughput, growth, maintenance and footprint."""
 
 from __future__ import annotations
 
@@ -183,6 +183,11 @@ def _growth_to(run: Run, age: int) -> BootstrapEstimate:
     return ages.growth(run.column("write_ns"), age, generator(run.label, f"growth to {age}"))
 
 
+def _decode(run: Run) -> BootstrapEstimate:
+    decoded = dict(run.manifest.time_budget_ns).get("decode", 0)
+    return _counted(decoded / run.manifest.events / 1000, "events to decode")
+
+
 def _rate_of_first(run: Run) -> BootstrapEstimate:
     if run.manifest.system.is_null_baseline:
         raise NotAvailable("nothing is written")
@@ -247,6 +252,8 @@ READ_MEDIAN = Metric("read median", "ms", "Read median", Quantile("poll_ns", 0.5
 READ_IQR = Metric("read IQR", "ms", "Read IQR", InterquartileRange("poll_ns"), LOWER)
 READ_P99 = Metric("read p99", "ms", "Read p99", Quantile("poll_ns", 0.99), LOWER)
 READ_PER_EVENT = Metric("read per event", "µs", "Read per event", _read_per_event, LOWER)
+# The same work in every window of an encoding, whichever system writes: it shows how fast the machine was.
+DECODE_PER_EVENT = Metric("decode per event", "µs", "Decode per event", _decode, LOWER, "decode")
 # MB written to the data's device per second.
 DISK_MEDIAN = Metric("disk median", "MB/s", "Disk median", PerSecond("disk", median, 1e-6))
 DISK_IQR = Metric("disk IQR", "MB/s", "Disk IQR", PerSecond("disk", interquartile_range, 1e-6))
@@ -328,7 +335,7 @@ WRITER_MEMORY, SERVERS_MEMORY = (
 QUANTITIES = MetricSet(
     all=(
         WRITE_MEDIAN, WRITE_IQR, WRITE_P90, WRITE_P99, WRITE_P999, WRITE_MAX,
-        READ_MEDIAN, READ_IQR, READ_P99, READ_PER_EVENT, DISK_MEDIAN, DISK_IQR, CPU_MEDIAN,
+        READ_MEDIAN, READ_IQR, READ_P99, READ_PER_EVENT, DECODE_PER_EVENT, DISK_MEDIAN, DISK_IQR, CPU_MEDIAN,
         RATE_OF_FIRST, *WRITE_AT.values(), *GROWTH_TO.values(), *WRITE_TAIL.values(), HARNESS_SHARE,
         EVENTS, HARNESS_RATE, SYSTEM_RATE, GROWTH, RELATIVE_GROWTH, FLUSH, MERGE,
         FILE_BYTES, STORED_PER_EVENT, WRITE_AMPLIFICATION, ON_DISK, FIRST_WRITE,
@@ -337,4 +344,5 @@ QUANTITIES = MetricSet(
     ),
     headline=(WRITE_MEDIAN, RATE_OF_FIRST, WRITE_AT[YOUNG], WRITE_AT[100], GROWTH_TO[100], HARNESS_RATE),
     code=("studies/streams/metrics.py",),
+    same_work=DECODE_PER_EVENT,
 )  # fmt: skip
