@@ -32,4 +32,4 @@ smoke: ## Measure two systems at the smallest size, up to the report
 	./tidemark all --config protocol=smoke 'streams.systems={ducklake: {}, delta-rs: {}}'
 
 $(tools):
-	./tidemark version
+	./tidemark list stacks

@@ -210,8 +210,8 @@ class CommonSettings:
         Meta(min_length=1),
         UNIQUE,
         about(
-            "What to measure: names of studies, or all of them as 'all'; './tidemark studies' lists them. Each study "
-            "has a section of its name."
+            "What to measure: names of studies, or all of them as 'all'; './tidemark list studies' lists them. Each "
+            "study has a section of its name."
         ),
     ] = ("streams",)
     seed: Annotated[int, about("Seed of the order of the series and of the synthetic trips.", ge=0, le=2**32 - 1)] = (
@@ -245,7 +245,7 @@ class CommonSettings:
 System = Annotated[
     dict[str, Any],
     about(
-        "The system's own options; './tidemark systems' lists them.",
+        "The system's own options; './tidemark show system NAME' lists them.",
         extra_json_schema={
             "properties": {
                 "like": {"type": "string", "description": "The system that this is a variant of."},

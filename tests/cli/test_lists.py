@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tidemark.analysis.formatting import MissingCell, number
+from tidemark.analysis.statistics import Estimate
 from tidemark.cli.main import app
 from tidemark.paths import REPOSITORY
+from tidemark.results.tables.table import read_table
 
 CONFIG = ("--configfile", str(REPOSITORY / "config.yaml"), "--config", "protocol=smoke", "streams.modes=[batch]")
 
@@ -22,15 +25,18 @@ def printed(*words: str) -> str:
 
 @pytest.mark.parametrize("command", ["studies", "systems"])
 def test_names_and_titles_are_those_of_the_text(command: str) -> None:
-    listed = json.loads(printed(command, "--json"))
-    heads = [line for line in printed(command).splitlines() if not line.startswith(" ")]
+    listed = json.loads(printed("list", command, "--json"))
+    heads = [line for line in printed("list", command).splitlines() if not line.startswith(" ")]
     assert len(listed) == len(heads) > 5
     assert all(line.startswith(f"{each['name']}: {each['title']}") for each, line in zip(listed, heads, strict=True))
 
 
 def test_series_are_those_of_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    listed, lines = json.loads(printed("series", *CONFIG, "--json")), printed("series", *CONFIG).splitlines()
+    listed, lines = (
+        json.loads(printed("list", "series", *CONFIG, "--json")),
+        printed("list", "series", *CONFIG).splitlines(),
+    )
     assert len(listed) == len(lines) == 8
     for each, line in zip(listed, lines, strict=True):
         assert each["id"].split("/")[1] in line and each["status"] in line and each["status"] == "pending"
@@ -39,6 +45,25 @@ def test_series_are_those_of_the_text(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_claims_have_their_verdicts() -> None:
     place = ("--results", str(REPOSITORY / "reference"), "--study", "freshness")
-    (claim,) = json.loads(printed("claims", *place, "--json"))
-    line = printed("claims", *place)
+    (claim,) = json.loads(printed("list", "claims", *place, "--json"))
+    line = printed("list", "claims", *place)
     assert claim["id"] in line and claim["verdicts"][0]["verdict"] in line and claim["verdicts"][0]["ours"] in line
+
+
+def test_results_are_those_of_the_table_of_systems() -> None:
+    shown = " ".join(
+        printed("show", "results", "--results", str(REPOSITORY / "reference"), "--study", "deltars").split()
+    )
+    matrix = read_table(REPOSITORY / "reference" / "deltars" / "tables" / "matrix.json")
+    place = [column.key for column in matrix.columns].index("whole_write")
+    values = [row[place] for row in matrix.rows]
+    assert sum(isinstance(value, Estimate) for value in values) > 3 and any(isinstance(v, MissingCell) for v in values)
+    for row, value in zip(matrix.rows, values, strict=True):
+        assert f"{row[0]} {number(value.value, 3) if isinstance(value, Estimate) else '-'} " in shown
+
+
+def test_system_and_study_are_shown_with_what_can_be_set() -> None:
+    (system,) = json.loads(printed("show", "system", "ducklake", "--json"))
+    assert system["options"]["inline_rows"]["help"] in printed("show", "system", "ducklake")
+    (study,) = json.loads(printed("show", "study", "streams", "--json"))
+    assert f"streams.batch_size: {study['settings']['batch_size']}" in printed("show", "study", "streams")

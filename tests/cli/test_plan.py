@@ -1,4 +1,4 @@
-"""Tests of `tidemark plan` on run files with a known answer, in a folder and in an archive, and of its refusals."""
+"""Tests of `tidemark advise` on run files with a known answer, in a folder and in an archive, and of its refusals."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from tests.runs.runset import DELTA, DUCKLAKE, NULL, write_run_set
 from typer.testing import CliRunner
 
 from tidemark.cli.main import app
-from tidemark.cli.planning import seconds, share
+from tidemark.cli.planning import MEASURED_BY, seconds, share
+from tidemark.config import load
 from tidemark.errors import ConfigError
+from tidemark.paths import REPOSITORY
+from tidemark.planner.cost_model import FAR, MANY, PLAIN
+from tidemark.planner.prediction import NEEDED
 from tidemark.results.archive.pack import write_archive
 
 SIZES = {1: 20.05, 10: 20.5, 100: 25.0, 1000: 70.0}  # 20 ms and 0.05 ms per row
 SWEEP = {"sweep": {"batch-size": {"axis": "batch_size", "values": list(SIZES)}}}
-QUESTION = ["plan", "--rate", "5000", "--fresh", "10s", "--commits", "500"]
+QUESTION = ["advise", "--rate", "5000", "--fresh", "10s", "--commits", "500"]
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +71,21 @@ def test_table_has_predictions_with_errors_and_refusals_with_reasons(results: Pa
     assert f"{DELTA.title}: not predicted: the worst error of the law" in done.stdout
     assert "What an acknowledgement promises" in done.stdout
     far = CliRunner().invoke(app, [*QUESTION, "--results", str(results), "--store-latency", "20ms"])
-    assert far.exit_code == 0 and far.stdout.count("distances of a store: measured 0, needed 3") == 2
+    assert far.stdout.count("distances of a store: measured 0, needed 3") == 2
+    assert "./tidemark all --preset object-storage (28 minutes after set-up)" in far.stdout
+    assert getattr(far.exception, "exit_code", None) == 14
+
+
+def test_each_setting_that_is_lacking_is_measured_by_the_preset_that_is_named() -> None:
+    assert set(MEASURED_BY) == set(NEEDED)
+
+    def made(kind: str) -> dict[str, Any]:
+        return load(REPOSITORY / "config.yaml", [f"preset={MEASURED_BY[kind]}"]).whole()
+
+    sizes = {made(PLAIN)["streams"]["batch_size"], *made(PLAIN)["streams"]["sweep"]["batch-size"]["values"]}
+    assert "batch-size" in made(PLAIN)["streams"]["sweeps"] and len(sizes) >= NEEDED[PLAIN]
+    far, many = (made(kind)["ingest"]["protocols"][MEASURED_BY[kind]] for kind in (FAR, MANY))
+    assert len(far["rtts"]) >= NEEDED[FAR] and sum(writers > 1 for writers in many["writers"]) >= NEEDED[MANY]
 
 
 @pytest.mark.parametrize(("text", "found"), [("20ms", 0.02), ("10s", 10.0), ("1.5s", 1.5), ("2min", 120.0)])

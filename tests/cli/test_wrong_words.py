@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -12,6 +14,7 @@ from tests.runs.runset import DUCKLAKE, write_run_set
 
 from tidemark.cli import main as commands
 from tidemark.cli.main import app, main
+from tidemark.cli.renamed import OLD
 from tidemark.cli.words import VALUES, explained
 from tidemark.errors import of_the_machine
 
@@ -43,18 +46,18 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *wo
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("series", "--protocol", "smoke"), "no option --protocol; write --config protocol=smoke"),
-        (("series", "--protocol=smoke"), "no option --protocol; write --config protocol=smoke"),
-        (("config", "--keep-tables"), "no option --keep-tables; write --config keep_tables=VALUE"),
-        (("series", "--modes", "[batch]"), "no option --modes; write --config streams.modes=[batch]"),
-        (("config", "--warm", "1s"), "no option --warm; write --config freshness.warm=1s"),
-        (("series", "--xml"), "no option --xml; './tidemark --help' lists the commands"),
-        (("config", "--configfil", "x"), "no option --configfil; did you mean --config or --configfile?"),
-        (("bench", "--x"), "no option --x;"),
-        (("series", "-n"), "no option -n;"),
-        (("series", "smoke"), "found 'smoke'; allowed: options, and values such as --config protocol=smoke"),
-        (("config", "--config", "protocol=smoke", "now"), "found 'now'"),
-        (("versions", "--protocol", "smoke"), "no option --protocol; './tidemark --help'"),
+        (("list", "series", "--protocol", "smoke"), "no option --protocol; write --config protocol=smoke"),
+        (("list", "series", "--protocol=smoke"), "no option --protocol; write --config protocol=smoke"),
+        (("show", "config", "--keep-tables"), "no option --keep-tables; write --config keep_tables=VALUE"),
+        (("list", "series", "--modes", "[batch]"), "no option --modes; write --config streams.modes=[batch]"),
+        (("show", "config", "--warm", "1s"), "no option --warm; write --config freshness.warm=1s"),
+        (("list", "series", "--xml"), "no option --xml; './tidemark --help' lists the commands"),
+        (("show", "config", "--configfil", "x"), "no option --configfil; did you mean --config or --configfile?"),
+        (("overhead", "--x"), "no option --x;"),
+        (("list", "series", "-n"), "no option -n;"),
+        (("list", "series", "smoke"), "found 'smoke'; allowed: options, and values such as --config protocol=smoke"),
+        (("show", "config", "--config", "protocol=smoke", "now"), "found 'now'"),
+        (("list", "versions", "--protocol", "smoke"), "no option --protocol; './tidemark --help'"),
         (("doctor", "now"), "unexpected extra argument"),
         (("nope",), "No such command 'nope'"),
     ],
@@ -69,7 +72,7 @@ def test_unknown_argument_is_refused(
 def test_values_may_follow_one_option_or_several(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("sys.argv", ["tidemark", "config", *CONFIG, "--config", "protocol=smoke", "seed=7"])
+    monkeypatch.setattr("sys.argv", ["tidemark", "show", "config", *CONFIG, "--config", "protocol=smoke", "seed=7"])
     assert main() == 0
     assert "protocol: smoke" in (shown := capsys.readouterr().out) and "seed: 7" in shown
 
@@ -90,16 +93,20 @@ WRONG_PLACES = [
     (("archive", "file/a.zip"), 2, "file: file exists; name another place"),
     (("archive", "a.zip", "--results", "/nope"), 2, "'/nope' does not exist"),
     (("archive", "a.zip", "--results", "folder"), 14, "folder/plan.json"),
-    (("reference", "/nope"), 2, "/nope: is not there"),
-    (("reference", "results", "--target", "file"), 2, "'file' is a file"),
+    (("keep", "/nope"), 2, "/nope: is not there"),
+    (("keep", "results", "--target", "file"), 2, "'file' is a file"),
     (("artifact", "/nope"), 2, "'/nope' does not exist"),
     (("artifact", "file"), 2, "'file' is a file"),
     (("artifact", "folder", "--reference", "folder"), 2, "folder/README.md: is not there; allowed: a folder with"),
     (("artifact", str(REPOSITORY), "--reference", "/nope"), 2, "'/nope' does not exist"),
-    (("claims", "--results", "file"), 2, "file: found neither plan.json nor reference.json"),
-    (("claim", "inlining-single", "--results", "/nope"), 2, "/nope: is not there"),
-    (("claim", "nope"), 2, "found no claim 'nope'"),
-    (("plan", "--rate", "5", "--fresh", "10s", "--results", "/nope"), 2, "/nope: is not there"),
+    (("list", "claims", "--results", "file"), 2, "file: found neither plan.json nor reference.json"),
+    (("show", "claim", "inlining-single", "--results", "/nope"), 2, "/nope: is not there"),
+    (("show", "claim", "nope"), 2, "found no claim 'nope'"),
+    (("show", "system", "duklake"), 2, "found no system 'duklake'; did you mean ducklake?"),
+    (("show", "study", "stream"), 2, "found no study 'stream'; did you mean streams?"),
+    (("show", "results", "--results", "/nope"), 2, "/nope: found no table of systems; allowed: a results folder"),
+    (("show", "results", "--study", "catalogs"), 2, "results: found no table of systems of catalogs"),
+    (("advise", "--rate", "5", "--fresh", "10s", "--results", "/nope"), 2, "/nope: is not there"),
     (("finding", "nope"), 2, "found no finding 'nope'"),
     (("finding", "power-failure", "--keep", "file"), 2, "'file' is a file"),
     (("tool", "nope"), 2, "found no tool 'nope'"),
@@ -108,7 +115,7 @@ WRONG_PLACES = [
     (("stack", "test", "nope"), 2, "found 'nope'; allowed: current"),
     (("stack", "provide", "nope", "--target", "x"), 2, "found 'nope'; allowed: current"),
     (("stack", "add", "new", "--from", "/nope"), 2, "'/nope' does not exist"),
-    (("series", "--configfile", "folder"), 2, "folder: cannot be read: Is a directory"),
+    (("list", "series", "--configfile", "folder"), 2, "folder: cannot be read: Is a directory"),
     (("measure", "--spec", "/nope"), 2, "'/nope' does not exist"),
     (("measure", "--spec", "file"), 2, "file: cannot be read as JSON"),
     (("measure", "--spec", "file", "--log", "file/x.log"), 2, "file: file exists; name another place"),
@@ -124,7 +131,7 @@ WRONG_PLACES = [
     (("analyse", "nope"), 2, "found 'nope'; allowed: database"),
     (("analyse", "tables", "--results", "/nope"), 2, "'/nope' does not exist"),
     (("analyse", "tables", "--results", "folder"), 14, "folder/plan.json"),
-    (("series", "--preset", "nope"), 2, "--config: key 'preset': found 'nope'; allowed: advise, "),
+    (("list", "series", "--preset", "nope"), 2, "--config: key 'preset': found 'nope'; allowed: advise, "),
     (("new", "system", "mine", "--target", "/nope"), 2, "'/nope' does not exist"),
     (
         ("new", "system", "My_System", "--target", "folder"),
@@ -154,19 +161,41 @@ def test_unusable_path_is_named_in_one_line(
 
 def test_every_command_with_a_path_is_tested_with_a_wrong_one() -> None:
     """A new command must be added to WRONG_PLACES as well."""
-    group = typer.main.get_group(app)
-    tried = {words[0] for words, *_ in WRONG_PLACES} | {"bench", "config"}  # these read the configuration like 'series'
-    none = {
-        "all",
-        "doctor",
-        "presets",
-        "studies",
-        "systems",
-        "test",
-        "versions",
-        "version",
-    }  # 'all' is tested with the pipeline
-    assert set(group.commands) - none == tried
+    tried = {words[: len(path)] for words, *_ in WRONG_PLACES for path in current() if words[: len(path)] == path}
+    as_series = {("overhead",), ("show", "config")}  # these read the configuration like 'list series'
+    lists = {("list", kind) for kind in ("systems", "studies", "presets", "stacks", "findings", "versions")}
+    assert set(current()) - lists - as_series - {("all",), ("doctor",), ("test",)} == tried
+
+
+def current() -> Iterator[tuple[str, ...]]:
+    """Yield the words of each command that is not an old name of another."""
+    for name, command in typer.main.get_group(app).commands.items():
+        below = getattr(command, "commands", None)
+        if below is not None:
+            yield from ((name, each) for each, one in below.items() if not one.hidden)
+        elif name not in OLD and name != "bench":
+            yield (name,)
+
+
+@pytest.mark.parametrize("old", [*OLD, "bench"])
+def test_old_name_takes_what_the_new_one_takes(old: str) -> None:
+    commands: Any = typer.main.get_group(app).commands
+    words = OLD[old][0].split() if old in OLD else ["overhead"]
+    if words == ["--version"]:
+        return
+    new = commands[words[0]] if len(words) == 1 else commands[words[0]].commands[words[1]]
+    assert commands[old].hidden and not new.hidden
+    assert [each.opts for each in commands[old].params] == [each.opts for each in new.params]
+
+
+def test_old_name_says_the_new_one_and_refuses_the_same(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["tidemark", "studies"])
+    assert main() == 0
+    out, err = capsys.readouterr()
+    assert "streams: " in out and err.startswith("tidemark: 'studies' is now './tidemark list studies'")
+    assert run(monkeypatch, capsys, "studies", "nope")[0] == 2
 
 
 def test_existing_archive_is_replaced_only_with_force(
@@ -193,10 +222,12 @@ def test_internal_error_keeps_its_traceback(place: Path) -> None:
 
 
 def test_commands_with_values_are_those_with_hints() -> None:
-    group = typer.main.get_group(commands.app)
-    with_values = {
-        name
-        for name, command in group.commands.items()
-        if any(parameter.metavar == VALUES for parameter in command.params)
-    }
-    assert with_values == {"all", "series", "config", "bench"}
+    group: Any = typer.main.get_group(commands.app)
+    with_values = set()
+    for path in current():
+        command = group
+        for word in path:
+            command = command.commands[word]
+        if any(parameter.metavar == VALUES for parameter in command.params):
+            with_values.add(" ".join(path))
+    assert with_values == {"all", "list series", "show config", "overhead"}

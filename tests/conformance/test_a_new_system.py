@@ -60,7 +60,7 @@ def test_system_of_one_file_conforms(cache: Path, plain: Path) -> None:
     done = run(TESTS, plain, "-q", *suite, "-k", "plain-parquet")
     assert done.returncode == 0, done.stdout
     assert int(done.stdout.splitlines()[-1].split()[0]) > 15, done.stdout
-    listed = run(COMMAND, plain, "systems")
+    listed = run(COMMAND, plain, "list", "systems")
     assert "plain-parquet: Plain Parquet; format Parquet, client PyArrow, commit by none" in listed.stdout
 
 

@@ -32,7 +32,7 @@ def pretend_a_restart(sandbox: Sandbox) -> None:
 
 
 def states(sandbox: Sandbox) -> list[str]:
-    return [line.split()[-5] for line in sandbox.run("series").stdout.splitlines()[:-1]]
+    return [line.split()[-5] for line in sandbox.run("list", "series").stdout.splitlines()[:-1]]
 
 
 def plain(sandbox: Sandbox, *words: str) -> subprocess.CompletedProcess[str]:

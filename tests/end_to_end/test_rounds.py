@@ -128,7 +128,7 @@ def test_third_start_makes_nothing(halves: Halves) -> None:
 def test_results_stay_consistent_after_a_refused_all(halves: Halves) -> None:
     sandbox = halves.sandbox
     before = file_times(sandbox.results)
-    told = sandbox.run("claims").stdout
+    told = sandbox.run("list", "claims").stdout
     write_replica(sandbox.root / "broken.parquet", 300, 1)
     break_a_page(sandbox.root / "broken.parquet")  # its footer, the only part read at the start, is intact
     sandbox.configure({**TWICE, "dataset": {"source": "path", "path": "broken.parquet"}})
@@ -140,8 +140,8 @@ def test_results_stay_consistent_after_a_refused_all(halves: Halves) -> None:
     last = refused.stdout.splitlines()[-1]
     assert last.startswith("tidemark: dataset: failed: ") and "broken.parquet" in last
     assert "results/logs/dataset.log" in last and "not measured" not in last
-    assert sandbox.run("claims").stdout == told
-    shown = sandbox.run("claim", "threads-no-gain")
+    assert sandbox.run("list", "claims").stdout == told
+    shown = sandbox.run("show", "claim", "threads-no-gain")
     assert shown.returncode == 0, shown.stdout
     sandbox.configure(TWICE)
     assert sandbox.run("all").returncode == 0

@@ -34,7 +34,7 @@ def done(make_sandbox: MakeSandbox) -> Sandbox:
 
 
 def test_study_is_listed_with_its_settings(done: Sandbox) -> None:
-    said = done.run("studies").stdout
+    said = done.run("show", "study", "ticks").stdout
     assert "ticks: Sleeps that are long enough" in said and "ticks.sleep_ms" in said
     refused = done.run("all", "--config", "sleep_ms=3")
     assert refused.returncode == 2 and "write it as ticks.sleep_ms" in refused.stdout

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tidemark import __version__
-from tidemark.cli.planning import plan
-from tidemark.cli.reference import artifact, finding, reference
+from tidemark.cli.listing import listing, showing
+from tidemark.cli.planning import advise
+from tidemark.cli.reference import artifact, finding, keep
+from tidemark.cli.renamed import keep_old_names
 from tidemark.cli.stack import stack
 from tidemark.cli.steps import steps
-from tidemark.cli.words import ConfigFile, Overrides, Presets, explained, split, values
+from tidemark.cli.words import MORE_VALUES, ConfigFile, Overrides, Presets, explained, split, values
 from tidemark.errors import ConfigError, TidemarkError, of_the_machine
 from tidemark.paths import REPOSITORY, Workspace
 from tidemark.process_lifetime import heed_interruptions, say, was_interrupted
@@ -38,13 +39,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 new = typer.Typer(no_args_is_help=True, help="Write a file to start from: of a system.")
-MORE_VALUES = {"allow_extra_args": True}  # --config A=1 B=2
 EVERYTHING_ELSE = {**MORE_VALUES, "ignore_unknown_options": True}
-AsJson = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
-
-
-def _print_json(found: list[dict[str, Any]]) -> None:
-    print(json.dumps(found, indent=1, ensure_ascii=False, default=str))
 
 
 def _print_version(asked: bool) -> None:
@@ -117,173 +112,9 @@ def doctor(
     raise typer.Exit(examine(Workspace(Path.cwd()), verify=verify))
 
 
-@app.command("series", rich_help_panel=MEASURE, context_settings=MORE_VALUES)
-def list_series(
-    context: typer.Context,
-    config: Overrides = None,
-    configfile: ConfigFile = Path("config.yaml"),
-    preset: Presets = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the series of the configuration, in the order in which they run, and how far each has come.
-
-    A series that is 'waiting' continues after the next restart of the machine. What is still due, and its time, go to
-    stderr.
-    """
-    from tidemark.config import load
-    from tidemark.machine import reboot
-    from tidemark.pipeline.plan import make_plan
-    from tidemark.pipeline.runner import what_follows
-    from tidemark.runs.outcome import Outcome, SeriesRecord, outcome_path
-
-    workspace = Workspace(Path.cwd())
-    waiting, made = reboot.read(workspace).waiting, make_plan(load(configfile, values(context, config, preset)))
-    found = []
-    for spec in made.series:
-        path = outcome_path(workspace, spec)
-        runs = len(SeriesRecord(path.parent).finished())
-        state = "waiting" if spec.id == waiting else "pending"
-        state = Outcome.read(path).status if path.exists() else state
-        found.append(
-            {"id": spec.id, "stack": spec.stack, "repeat": spec.repeat, "status": state, "runs": runs,
-             "planned_runs": len(spec.numbers)}
-        )  # fmt: skip
-        if not as_json:
-            print(f"{spec.position + 1:3}  {spec.label:42} {state:9} {runs} of {len(spec.numbers)} runs")
-    if as_json:
-        _print_json(found)
-    say(f"tidemark: {what_follows(made, workspace) or 'nothing is left to measure'}")
-
-
-@app.command("config", rich_help_panel=MEASURE, context_settings=MORE_VALUES)
-def show_config(
-    context: typer.Context,
-    config: Overrides = None,
-    configfile: ConfigFile = Path("config.yaml"),
-    preset: Presets = None,
-    changed: Annotated[bool, typer.Option("--changed", help="Print only what differs from the defaults.")] = False,
-    sources: Annotated[
-        bool, typer.Option("--sources", help="Print a line for each key, with where its value was given.")
-    ] = False,
-    as_schema: Annotated[
-        bool, typer.Option("--schema", help="Print the JSON Schema of a configuration, which editors use.")
-    ] = False,
-) -> None:
-    """Print the configuration in force, defaults filled in."""
-    import yaml
-
-    from tidemark.config import load
-    from tidemark.pipeline.plan import make_plan
-    from tidemark.schema import editor_schema
-
-    if as_schema:
-        print(editor_schema(), end="")
-        return
-    found = make_plan(load(configfile, values(context, config, preset))).config
-    if sources:
-        for key, (value, source) in found.sources().items():
-            if source != "default" or not changed:
-                print(f"{key}: {json.dumps(value, ensure_ascii=False)}  # {source}")
-        return
-    shown = found.changed() if changed else found.whole()
-    print(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True), end="")
-
-
-@app.command("presets", rich_help_panel=MEASURE)
-def list_presets() -> None:
-    """List the presets, which are values for a question: './tidemark all --preset NAME' measures with them."""
-    from tidemark.config import about_preset, presets
-
-    for name in presets():
-        print(f"{name}: {about_preset(name)}")
-
-
-@app.command(rich_help_panel=MEASURE)
-def studies(as_json: AsJson = False) -> None:
-    """List the studies, the question of each, and the settings of its section of config.yaml."""
-    from tidemark.schema import sections
-    from tidemark.studies.study import registry
-
-    found: list[dict[str, Any]] = [
-        {"name": name, "title": study.title, "question": study.question,
-         "settings": {key: rule["description"] for key, rule in sections()[name]["properties"].items()}}
-        for name, study in registry().items()
-    ]  # fmt: skip
-    if as_json:
-        _print_json(found)
-        return
-    for each in found:
-        print(f"{each['name']}: {each['title']}")
-        print(f"    {each['question']}")
-        for key, description in each["settings"].items():
-            print(f"    {each['name']}.{key}: {description}")
-
-
-@app.command(rich_help_panel=MEASURE)
-def systems(as_json: AsJson = False) -> None:
-    """List the systems that can be measured, with their options."""
-    import dataclasses
-
-    from tidemark.systems.registry import registry
-
-    found: list[dict[str, Any]] = [
-        {"name": name, "title": system.title, "format": system.format, "client": system.client,
-         "catalog": system.catalog, "notes": list(system.notes),
-         "options": {option.name: {"default": option.default, "help": option.metadata.get("help", "")}
-                     for option in dataclasses.fields(system.Options)}}
-        for name, system in registry().items()
-    ]  # fmt: skip
-    if as_json:
-        _print_json(found)
-        return
-    for each in found:
-        print("{name}: {title}; format {format}, client {client}, commit by {catalog}".format_map(each))
-        for note in each["notes"]:
-            print(f"    note: {note}")
-        for name, option in each["options"].items():
-            print(f"    {name}: {option['default']!r}  {option['help']}")
-
-
-@app.command(rich_help_panel=LOOK)
-def claims(
-    results: Annotated[Path, typer.Option(help="A results folder, or reference results.")] = Path("results"),
-    study: Annotated[str | None, typer.Option(metavar="NAME", help="Only the claims of this study.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the published claims, each with the verdict of the runs here."""
-    from tidemark.pipeline.build import all_claims, judged_claims
-    from tidemark.results.claims.export import overview
-    from tidemark.studies.study import registry
-
-    if study not in (None, *registry()):
-        raise ConfigError(f"--study: found '{study}'; allowed: {', '.join(registry())}")
-    known, judged = all_claims(study), judged_claims(results)
-    if as_json:
-        found = [
-            {"id": claim.id, "section": claim.section, "statement": claim.statement,
-             "verdicts": [each._asdict() for each in judged.get(claim.id, [])]}
-            for claim in known
-        ]  # fmt: skip
-        _print_json(found)
-    else:
-        print(overview(known, judged))
-
-
-@app.command(rich_help_panel=LOOK)
-def claim(
-    identity: Annotated[str, typer.Argument(metavar="ID", help="A claim's name, as 'claims' lists it.")],
-    results: Annotated[Path, typer.Option(help="A results folder, an archive, or reference results.")] = Path(
-        "results"
-    ),
-) -> None:
-    """Show one claim: the published value, the measured one, the verdict, and how to test it alone."""
-    from tidemark.pipeline.build import claim as row_of
-    from tidemark.results.claims.export import describe
-
-    print(describe(row_of(results, identity)))
-
-
-app.command(rich_help_panel=LOOK)(plan)
+app.add_typer(listing, name="list", rich_help_panel=LOOK)
+app.add_typer(showing, name="show", rich_help_panel=LOOK)
+app.command(rich_help_panel=LOOK)(advise)
 
 
 @app.command(rich_help_panel=SHARE)
@@ -339,12 +170,12 @@ def archive(
     print(f"tidemark: wrote {target} ({target.stat().st_size / 1e6:.1f} MB)")
 
 
-for command in (reference, artifact, finding):
+for command in (keep, artifact, finding):
     app.command(rich_help_panel=SHARE)(command)
 
 
 @app.command(rich_help_panel=DEVELOP, context_settings=MORE_VALUES)
-def bench(
+def overhead(
     context: typer.Context,
     repetitions: Annotated[int, typer.Option(min=1, help="Windows of each arrangement.")] = 5,
     seconds: Annotated[float, typer.Option(min=0.5, help="Length of a window.")] = 3.0,
@@ -355,12 +186,12 @@ def bench(
     from tidemark.config import load
     from tidemark.pipeline.plan import make_plan
     from tidemark.pipeline.runner import locked
-    from tidemark.studies.streams.bench import bench as run_bench
+    from tidemark.studies.streams.bench import bench
 
     workspace = Workspace(Path.cwd())
     with locked(workspace):
         plan = make_plan(load(configfile, values(context, config)), workspace.root)
-        run_bench(workspace, plan.series[0], repetitions, seconds)
+        bench(workspace, plan.series[0], repetitions, seconds)
 
 
 @app.command(rich_help_panel=DEVELOP, context_settings=EVERYTHING_ELSE)
@@ -410,31 +241,11 @@ def new_system(
     print(f"tidemark: wrote {path}: fill in 'write' and 'read', then './tidemark test tests/conformance -k {name}'")
 
 
-@app.command("versions", rich_help_panel=DEVELOP)
-def list_versions(
-    as_json: Annotated[bool, typer.Option("--json", help="Names and versions as JSON.")] = False,
-) -> None:
-    """List the version that every program and library reports, and its origin."""
-    from tidemark.software.versions import components
-
-    found = components(Workspace(Path.cwd()))
-    if as_json:
-        print(json.dumps({each.name: each.version for each in found}, indent=1))
-        return
-    for each in found:
-        print(f"{each.name:40} {each.version:24} {each.origin}")
-
-
-@app.command(rich_help_panel=DEVELOP)
-def version() -> None:
-    """Print Tidemark's version, as --version does."""
-    print(f"tidemark {__version__}")
-
-
 # Groups come after all commands. Most steps, which the pipeline's rules call, are not in the help.
 app.add_typer(stack, name="stack", rich_help_panel=MEASURE)
 app.add_typer(new, name="new", rich_help_panel=DEVELOP)
 app.add_typer(steps)
+keep_old_names(app, stack, overhead)
 
 
 def _interrupted() -> int:

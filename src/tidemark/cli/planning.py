@@ -1,19 +1,22 @@
-"""`tidemark plan`: prediction of the systems that can sustain a load that was not measured."""
+"""`tidemark advise`: prediction of the systems that can sustain a load that was not measured."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidemark.errors import ConfigError
+from tidemark.errors import AnalysisError, ConfigError
 
 if TYPE_CHECKING:
     from tidemark.planner.prediction import Answer, Load
 
 SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
+# The preset that measures more of a setting of the planner.
+MEASURED_BY = {"batch sizes": "advise", "distances of a store": "object-storage", "numbers of writers": "many-writers"}
 NUMBER = r"\d+(?:\.\d+)?"
 
 
@@ -34,7 +37,7 @@ def share(option: str, text: str) -> float:
     return float(found[1]) / 100
 
 
-def plan(
+def advise(
     rate: Annotated[int, typer.Option(min=1, help="Events a second that are to be written.")],
     fresh: Annotated[
         str, typer.Option(metavar="TIME", help="How old an event may be at its commit: 500ms, 10s, 1min.")
@@ -98,9 +101,11 @@ def _print_table(load: Load, found: list[Answer]) -> None:
         table.add_column(heading, justify="right", no_wrap=True)
     for each in predicted:
         table.add_row(_name(each, several), *_cells(each))
-    if predicted:
-        console.print(table)
     lines = [f"{_name(each, several)}: {each.verdict}: {each.reason}" for each in found if each.reason]
+    lines += _to_measure(found)
+    if not predicted:
+        print("\n".join(lines))
+        raise AnalysisError(f"no system is predicted at {load.rate:,} events/s: the reasons are above")
     lines += [
         "",
         f"Batches: those that would do: the age is at most {load.fresh_s:g} s and writers are busy for at most "
@@ -113,11 +118,20 @@ def _print_table(load: Load, found: list[Answer]) -> None:
         f"error of ages that were in no fit. Nothing is predicted beyond {REACH:g} times what was measured.",
     ]
     lines += [f"{_name(each, several)}: {'; '.join(each.remarks)}." for each in predicted]
-    if predicted:
-        lines += ["", "What an acknowledgement promises is not the same:"]
-        lines += [f"{_name(each, several)}: {each.promise}." for each in predicted]
+    lines += ["", "What an acknowledgement promises is not the same:"]
+    lines += [f"{_name(each, several)}: {each.promise}." for each in predicted]
+    console.print(table)
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _to_measure(found: Sequence[Answer]) -> Iterator[str]:
+    """Yield the command that measures each setting that was measured too few times, with its time."""
+    from tidemark.config import about_preset
+
+    for kind in dict.fromkeys(each.lacks for each in found if each.lacks):
+        minutes = about_preset(MEASURED_BY[kind]).rpartition("Time: ")[2].removesuffix(".")
+        yield f"To measure more {kind}: ./tidemark all --preset {MEASURED_BY[kind]} ({minutes})"
 
 
 def _title(load: Load) -> str:

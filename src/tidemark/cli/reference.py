@@ -1,4 +1,4 @@
-"""`tidemark reference`, `artifact` and `finding`: reference results, and the pages made from them."""
+"""`tidemark keep`, `artifact` and `finding`: reference results, and the pages made from them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
+from tidemark.cli.listing import list_findings
 from tidemark.errors import ConfigError
 from tidemark.paths import Workspace
 
 
-def reference(
+def keep(
     archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="An archive of 'archive', or a results folder.")],
     target: Annotated[Path, typer.Option(file_okay=False, help="Gets a folder for each study.")] = Path("reference"),
 ) -> None:
@@ -47,7 +48,9 @@ def artifact(
 
 
 def finding(
-    identity: Annotated[str | None, typer.Argument(metavar="NAME", help="Without it: all of them are listed.")] = None,
+    identity: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Without it they are listed, as by 'list findings'.")
+    ] = None,
     runs: Annotated[int, typer.Option(min=1, help="How often its script is run.")] = 1,
     keep: Annotated[
         Path | None,
@@ -59,12 +62,10 @@ def finding(
     """Repeat a finding: run its script, which needs nothing from Tidemark, in the environment of the locks."""
     from tidemark.pipeline.build import all_findings
 
-    found = {each.id: each for each in all_findings()}
     if identity is None:
-        for each in found.values():
-            print(f"{each.id}: {each.title}")
-            print(f"    {each.command}")
+        list_findings()
         return
+    found = {each.id: each for each in all_findings()}
     if identity not in found:
         raise ConfigError(f"found no finding '{identity}'; allowed: {', '.join(found)}")
     from tidemark.paths import write_if_changed

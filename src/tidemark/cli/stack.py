@@ -1,4 +1,4 @@
-"""`tidemark stack`: list, add, test and provide software stacks."""
+"""`tidemark stack`: add, test and provide software stacks."""
 
 from __future__ import annotations
 
@@ -11,18 +11,6 @@ from tidemark.cli.steps import Log, logged
 from tidemark.paths import Workspace
 
 stack = typer.Typer(no_args_is_help=True, help="Software stacks: the same systems with other versions.")
-
-
-@stack.command("list")
-def list_stacks() -> None:
-    """List the stacks and what is pinned in each."""
-    from tidemark.software.environments import read_lock
-    from tidemark.software.stacks import lock_of, names
-
-    shown = ("duckdb", "pyiceberg", "deltalake", "pyarrow", "confluent-kafka")
-    for name in names():
-        pins = {pin.name: pin.version for pin in read_lock(lock_of(name))}
-        print(f"{name}: " + ", ".join(f"{package} {pins[package]}" for package in shown if package in pins))
 
 
 @stack.command("add")

@@ -13,6 +13,7 @@ import typer
 from tidemark.errors import ConfigError, TidemarkError
 
 VALUES = "KEY=VALUE..."
+MORE_VALUES = {"allow_extra_args": True}  # --config A=1 B=2
 HELP = "'./tidemark --help' lists the commands"
 # Errors of a path: it does not exist, is of another kind, or is inaccessible to this account.
 OF_A_PLACE = {errno.ENOENT, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EROFS}
@@ -25,7 +26,7 @@ Overrides = Annotated[
 ]
 Presets = Annotated[
     list[str] | None,
-    typer.Option("--preset", metavar="NAME", help="Values for a question; './tidemark presets' lists them."),
+    typer.Option("--preset", metavar="NAME", help="Values for a question; './tidemark list presets' lists them."),
 ]
 
 

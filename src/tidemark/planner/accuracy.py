@@ -31,7 +31,7 @@ NOTES = (
     "law is fitted to the rest, and its prediction compared with the measurement: 30 % is that much too long or short. "
     "Worst: also of what the law leaves at the ends of what was measured, which are held out for loads beyond.",
     f"Where the worst error, or the median one of ages, is above {100 * BOUND:.0f} %, or too few cells were measured, "
-    "'./tidemark plan' predicts nothing, unless it is given another bound. Ages are those of the study on freshness, "
+    "'./tidemark advise' predicts nothing, unless it is given another bound. Ages are those of the study on freshness, "
     "which are in no fit.",
 )
 

@@ -79,12 +79,22 @@ class Errors:
         return None
 
 
+class TooFewCells(NotAvailable):
+    """Raised when a setting was measured too few times for a law; `kind` is the setting."""
+
+    def __init__(self, kind: str, measured: int) -> None:
+        above = " above 1" if kind == MANY else ""
+        super().__init__(f"too few cells to hold one out: {kind}{above}: measured {measured}, needed {NEEDED[kind]}")
+        self.kind = kind
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """Answer for one system. `batches` are the smallest and largest suitable size; `prediction` is for the largest.
 
     If none is suitable, `prediction` is for the nearest size, and `reason` states the requirement that it fails.
-    `remarks` list the measured range and the settings for which the prediction leaves it.
+    `remarks` list the measured range and the settings for which the prediction leaves it. `lacks` is the setting that
+    was measured too few times, if any.
     """
 
     system: str
@@ -97,6 +107,7 @@ class Answer:
     batches: tuple[int, int] | None = None
     prediction: Prediction | None = None
     remarks: tuple[str, ...] = ()
+    lacks: str = ""
 
 
 def answers(load: Load, points: Sequence[Cost | Age], bound: float) -> list[Answer]:
@@ -117,6 +128,8 @@ def _answer(load: Load, costs: Sequence[Cost], ages: Sequence[Age], bound: float
         judged = Judged.of(sound, ages)
         sizes = _sizes(load, sound)
         tried = [(_predicted(load, judged.law, sound, size), judged.errors(load.cell(size))) for size in sizes]
+    except TooFewCells as absent:
+        return Answer(*who, NOT_PREDICTED, str(absent), lacks=absent.kind)
     except NotAvailable as absent:
         return Answer(*who, NOT_PREDICTED, str(absent))
     trusted = [(each, errors) for each, errors in tried if errors.above(bound) is None]
@@ -145,10 +158,7 @@ def checked(load: Load, costs: Sequence[Cost]) -> list[Cost]:
     for kind in KINDS:
         settings = {setting_of(each.cell) for each in wanted if each.cell.kinds[-1] == kind}
         if kind in kinds and len(settings) < NEEDED[kind]:
-            beside = " above 1" if kind == MANY else ""
-            raise NotAvailable(
-                f"too few cells to hold one out: {kind}{beside}: measured {len(settings)}, needed {NEEDED[kind]}"
-            )
+            raise TooFewCells(kind, len(settings))
     return wanted
 
 

@@ -84,18 +84,21 @@ def test_every_claim_is_shown_with_its_reference_verdicts() -> None:
 def test_the_command_shows_a_claim_of_each_study(study: str, streams: Path) -> None:
     identity = sorted(of(study))[0]
     for place in (streams, REFERENCE, REFERENCE / study):
-        assert shown_by("claim", identity, "--results", str(place)) == describe(build.claim(place, identity)) + "\n"
+        assert (
+            shown_by("show", "claim", identity, "--results", str(place))
+            == describe(build.claim(place, identity)) + "\n"
+        )
 
 
 def test_one_reference_study_is_enough_and_reports_missing_claims() -> None:
     place = str(REFERENCE / "streams")
-    assert "from runs   kept in " in shown_by("claim", "inlining-single", "--results", place)
-    text = shown_by("claim", sorted(of("lhbench"))[0], "--results", place)
+    assert "from runs   kept in " in shown_by("show", "claim", "inlining-single", "--results", place)
+    text = shown_by("show", "claim", sorted(of("lhbench"))[0], "--results", place)
     assert "not measured in these results, which are of streams" in text
 
 
 def test_claim_is_read_from_an_archive_or_a_workspace(streams: Path, tmp_path: Path) -> None:
-    asked = ("claim", "inlining-single", "--results")
+    asked = ("show", "claim", "inlining-single", "--results")
     shown = shown_by(*asked, str(streams))
     assert "verdict     REPRODUCED" in shown or "verdict     NOT REPRODUCED" in shown
     assert (
@@ -107,21 +110,21 @@ def test_claim_is_read_from_an_archive_or_a_workspace(streams: Path, tmp_path: P
 
 def test_list_has_the_verdicts_of_the_given_results(streams: Path) -> None:
     for place, expected in ((REFERENCE, 300), (REFERENCE / "streams", len(of("streams"))), (streams, 60)):
-        lines = shown_by("claims", "--results", str(place)).splitlines()
+        lines = shown_by("list", "claims", "--results", str(place)).splitlines()
         tested = [line for line in lines if "not tested yet" not in line]
         assert len(tested) >= expected and len(lines) >= len(CLAIMS), place
-    assert " current " in shown_by("claims", "--results", str(REFERENCE))
+    assert " current " in shown_by("list", "claims", "--results", str(REFERENCE))
 
 
 def test_before_the_first_run_claims_are_listed_untested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    lines = shown_by("claims").splitlines()
+    lines = shown_by("list", "claims").splitlines()
     assert len(lines) == len(CLAIMS) and all("not tested yet" in line for line in lines)
-    text = shown_by("claim", "inlining-single")
+    text = shown_by("show", "claim", "inlining-single")
     assert "nothing: results: nothing was measured yet" in text and "  published   " in text and "test alone" in text
 
 
-@pytest.mark.parametrize("command", [("claims",), ("claim", "inlining-single")])
+@pytest.mark.parametrize("command", [("list", "claims"), ("show", "claim", "inlining-single")])
 def test_missing_path_is_an_error(
     command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,10 +136,10 @@ def test_missing_path_is_an_error(
 
 def test_unrelated_path_has_no_claims(tmp_path: Path) -> None:
     for place in (tmp_path, REPOSITORY / "README.md"):
-        done = CliRunner().invoke(app, ["claims", "--results", str(place)])
+        done = CliRunner().invoke(app, ["list", "claims", "--results", str(place)])
         assert "found neither plan.json nor reference.json" in str(done.exception), done.output
         assert getattr(done.exception, "exit_code", None) == 2
     (tmp_path / "plan.json").write_text("{}")
     (tmp_path / "claims.json").write_text("[1")
-    done = CliRunner().invoke(app, ["claims", "--results", str(tmp_path)])
+    done = CliRunner().invoke(app, ["list", "claims", "--results", str(tmp_path)])
     assert "claims.json: cannot be read as claims" in str(done.exception)

@@ -79,5 +79,5 @@ def test_launcher_starts_in_any_locale_in_a_folder_with_a_non_ascii_name(locale:
         return done.stdout.decode()
 
     assert said("version") == f"tidemark {__version__}\n"
-    config = yaml.safe_load(said("config", "--config", f"dataset.path={folder / 'tidemark'}"))
+    config = yaml.safe_load(said("show", "config", "--config", f"dataset.path={folder / 'tidemark'}"))
     assert config["dataset"]["path"] == [str(folder / "tidemark")]

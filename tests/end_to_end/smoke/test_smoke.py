@@ -221,7 +221,7 @@ def test_second_all_runs_nothing(done: Done) -> None:
 
 
 def test_series_are_listed_in_their_order(done: Done) -> None:
-    *listed, last = done.sandbox.run("series").stdout.splitlines()
+    *listed, last = done.sandbox.run("list", "series").stdout.splitlines()
     assert last == "tidemark: nothing is left to measure"
     names = [line.split()[1:3] for line in listed]
     assert names == [[series["system"], series["id"].split("/")[2]] for series in done.sandbox.plan()]

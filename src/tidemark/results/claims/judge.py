@@ -290,7 +290,7 @@ def find_claim(identity: str, books: Sequence[ClaimSet]) -> tuple[Claim, ClaimSe
     if identity not in claims:
         close = difflib.get_close_matches(identity, claims, 3, 0.4)
         hint = f"did you mean {' or '.join(close)}? " if close else ""
-        raise ConfigError(f"found no claim '{identity}'; {hint}'./tidemark claims' lists them")
+        raise ConfigError(f"found no claim '{identity}'; {hint}'./tidemark list claims' lists them")
     return claims[identity]
 
 

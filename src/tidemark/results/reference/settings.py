@@ -16,9 +16,9 @@ HEAD = """# Settings
 Every key of [`config.yaml`](../config.yaml), made from the schema that checks it. A key is written as it stands in the
 file, or with dots on the command line: `./tidemark all --config protocol=smoke streams.batch_size=100`. A single value
 is a list of one, and names alone are systems with their default options: `systems: [ducklake, delta-rs]`.
-`./tidemark config --sources` prints each key with its value and where that was given. Values of the command line come
-before those of a preset, and these before those of the file. Tables give the default of a key; –: none, so that the key
-must be given, or may be left out where its meaning says what then holds.
+`./tidemark show config --sources` prints each key with its value and where that was given. Values of the command line
+come before those of a preset, and these before those of the file. Tables give the default of a key; –: none, so that
+the key must be given, or may be left out where its meaning says what then holds.
 
 ## Presets
 
