@@ -190,9 +190,12 @@ def pairs[T](values: Mapping[str, T]) -> Pairs[T]:
 
 
 def read[T: DataclassInstance](kind: type[T], f: Fields) -> T:
-    """Decode one object as a `kind`; raise AnalysisError, naming file and key, if its declaration forbids a value."""
-    hints = _hints(kind)
-    given = {}
+    """Decode one object as a `kind`; raise AnalysisError, naming file and key, if its declaration forbids a value.
+
+    If `kind` has a class attribute `below`, its object is at that key of `f`.
+    """
+    hints, below = _hints(kind), getattr(kind, "below", "")
+    f, given = f.part(below) if below else f, {}
     for each in fields(kind):
         if each.name in f.values:
             given[each.name] = _read(hints[each.name], f, each.name)
@@ -203,8 +206,9 @@ def read[T: DataclassInstance](kind: type[T], f: Fields) -> T:
 
 def written(shape: DataclassInstance) -> dict[str, Any]:
     """Return the JSON object from which `read` restores `shape`."""
-    hints = _hints(type(shape))
-    return {each.name: _plain(hints[each.name], getattr(shape, each.name)) for each in fields(shape)}
+    hints, below = _hints(type(shape)), getattr(shape, "below", "")
+    whole = {each.name: _plain(hints[each.name], getattr(shape, each.name)) for each in fields(shape)}
+    return {below: whole} if below else whole
 
 
 def to_json(shape: DataclassInstance) -> str:

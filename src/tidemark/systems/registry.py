@@ -131,6 +131,11 @@ def spec_of(
     )
 
 
+def repeated(spec: SeriesSpec, count: int, **own: Any) -> list[SeriesSpec]:
+    """Return `spec` with the fields `own`, once for each of `count` repeats."""
+    return [replace(spec, repeat=number, **own) for number in range(1, count + 1)]
+
+
 def with_defaults(entry: SystemEntry, settings: Mapping[str, Any]) -> SystemEntry:
     """Return `entry` with all options of its system; an omitted one gets the setting that it follows, or its default.
 

@@ -94,6 +94,12 @@ class ClaimData:
         return self.measures.cold_effect(quantity, series)
 
 
+class LossClaimData(ClaimData):
+    """Evidence of losses: a run that lost rows counts as evidence of that; its speeds are NotAvailable."""
+
+    losses_count = True
+
+
 def positive(replicates: BootstrapEstimate) -> BootstrapEstimate:
     """Return `replicates` on the log scale.
 

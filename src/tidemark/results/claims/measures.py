@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from tidemark.analysis.metrics import Metric, MetricSet
+from tidemark.analysis.metrics import Metric, MetricSet, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.claims.claim_data import ClaimData, extreme, mean, positive
 
@@ -115,6 +115,12 @@ def order(claim_data: ClaimData, quantity: Metric, systems: list[str], mode: str
 def cold_effect(claim_data: ClaimData, quantity: Metric, systems: list[str], mode: str) -> Measured:
     """Return cold over hot, as the geometric mean over `systems`."""
     return mean([claim_data.cold_effect(quantity, name, mode) for name in systems]), TIMES
+
+
+@measure(GENERAL)
+def not_here(_evidence: ClaimData, reason: str) -> Measured:
+    """Raise NotAvailable with `reason`: the claim cannot be measured here, or is no measurement."""
+    raise NotAvailable(reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,11 +187,15 @@ class Frame:
             sharex=sharex,
         )
 
-    def pair(self, left: float, between: float, right: float) -> tuple[Axes, Axes]:
-        """Add two axes of equal width side by side, `between` inches apart."""
+    def pair(
+        self, left: float, between: float, right: float, bottom: float = 0.0, height: float | None = None
+    ) -> tuple[Axes, Axes]:
+        """Add two axes of equal width side by side, `between` inches apart; the others are as for `axes`."""
         whole = float(self.figure.get_figwidth())
         wide = (whole - left - between - right) / 2
-        return self.axes(left, whole - left - wide), self.axes(left + wide + between, right)
+        margins = ((left, whole - left - wide), (left + wide + between, right))
+        first, second = (self.axes(*both, bottom, height) for both in margins)
+        return first, second
 
 
 ABOVE, BELOW = 0.30, 0.62  # inches: for the title, and for the axis below with the dataset line

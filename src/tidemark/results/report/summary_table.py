@@ -21,6 +21,7 @@ from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import HIGHER, LOWER, Metric, NotAvailable, checked_ratio
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate
+from tidemark.results.claims.claim_data import positive
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.manifest import DEFAULT_DURABILITY
 from tidemark.runs.runset import Series
@@ -113,6 +114,17 @@ def of_series(quantity: Metric, series: Callable[[SystemRuns], Series], factor: 
     def answer(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
         found = asked.measures.value(quantity, series(asked))
         return found if factor == 1 else found.scaled(factor)
+
+    return answer
+
+
+def hot_of(quantity: Metric, series: Callable[[SystemRuns], Series], factor: float = 1.0) -> Answering:
+    """Return a function that answers with `quantity` of the hot runs of the series that `series` selects."""
+
+    def answer(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
+        found = asked.measures.hot(quantity, series(asked))
+        found = found if factor == 1 else found.scaled(factor)
+        return found if quantity.signed else positive(found)
 
     return answer
 

@@ -76,6 +76,42 @@ SYSTEM_OF_SERIES: ComputedColumn[Series] = ComputedColumn(SYSTEM, lambda series:
 
 
 @dataclass(frozen=True, slots=True)
+class Row[T]:
+    """Row about a part of a series, such as a run: `shown`; or none, in which case cells have the reason, if given."""
+
+    series: Series
+    shown: T | None
+    why_not: str = ""
+
+    @classmethod
+    def of(cls, series: Series, parts: Iterable[T], why_not: str = "") -> list[Row[T]]:
+        """Return a row for each of the `parts` of a series, or one row if there is none."""
+        return [cls(series, part) for part in parts] or [cls(series, None, why_not)]
+
+
+def series_columns(*columns: ComputedColumn[Series]) -> list[ComputedColumn[Row[Any]]]:
+    """Return `columns` of series as columns of rows about their parts."""
+
+    def column(own: ComputedColumn[Series]) -> ComputedColumn[Row[Any]]:
+        return ComputedColumn(own.column, lambda row: own.compute(row.series))
+
+    return [column(each) for each in columns]
+
+
+def part_column[T](
+    key: str, title: str, compute: Callable[[T], Cell | BootstrapEstimate], unit: str = "", *, interval: bool = False
+) -> ComputedColumn[Row[T]]:
+    """Return a column whose cells `compute` makes from the part that a row shows."""
+
+    def cell(row: Row[T]) -> Cell | BootstrapEstimate:
+        if row.shown is None:
+            return MissingCell(row.why_not) if row.why_not else None
+        return compute(row.shown)
+
+    return computed(key, title, cell, unit, interval=interval)
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """One table: `rows` have one cell per column; `sources` are the labels of the runs that it was computed from."""
 
@@ -250,16 +286,26 @@ class TableBuilder:
         runs: Sequence[Run],
         notes: Sequence[str] = (),
     ) -> Table:
+        """Return the table; where a row has fewer cells than there are columns, the others are empty."""
         stack = () if len(self.run_set.stacks) == 1 else (f"Software stack: {self.run_set.stack}.",)
         return Table(
             name,
             title,
             tuple(columns),
-            tuple(tuple(row) for row in rows),
+            tuple((*row, *[None] * (len(columns) - len(row))) for row in rows),
             tuple(source_runs(runs)),
             dataset_label(self.run_set),
             (*unfinished(self.run_set), *mixture(self.run_set), *notes, *stack),
         )
+
+
+def tables_by(*functions: Callable[[TableBuilder], Table]) -> Callable[[TableBuilder], Iterator[Table]]:
+    """Return a function that yields the tables that `functions` make, in this order."""
+
+    def build(builder: TableBuilder) -> Iterator[Table]:
+        return (make(builder) for make in functions)
+
+    return build
 
 
 def write_tables(groups: Mapping[str, Sequence[Table]], folder: Path) -> None:

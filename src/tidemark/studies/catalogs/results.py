@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from tidemark.analysis.metrics import HIGHER, Metric, NotAvailable
-from tidemark.analysis.statistics import BootstrapEstimate
-from tidemark.results.claims.claim_data import positive
+from tidemark.analysis.metrics import HIGHER, NotAvailable
 from tidemark.results.publication import Publication
-from tidemark.results.report.summary_table import Answering, SummaryMetric, SystemRuns
+from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, hot_of
 from tidemark.runs.runset import RunSet, Series
 from tidemark.runs.spec import MAIN
 from tidemark.studies.assembly import chapter_of, claims_of, figure_specs_of, tables_of
@@ -52,15 +48,6 @@ def _many(asked: SystemRuns) -> Series:
     return max(_main(asked), key=users_of)
 
 
-def _hot(quantity: Metric, series: Callable[[SystemRuns], Series]) -> Answering:
-    """Return a function that answers with `quantity` of the hot runs of the series that `series` selects."""
-
-    def answer(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
-        return positive(asked.measures.hot(quantity, series(asked)))
-
-    return answer
-
-
 def _users(asked: SystemRuns, _mode: str | None) -> str:
     return f"{users_of(_many(asked)):,} users"
 
@@ -75,47 +62,47 @@ def _values(_run_set: RunSet) -> dict[str, str]:
 
 QUESTIONS = (
     SummaryMetric(
-        "create-table", "Create a table", "ms", _hot(CREATE_TABLE.median, _alone),
+        "create-table", "Create a table", "ms", hot_of(CREATE_TABLE.median, _alone),
         hint="Median response with one user. Hot runs.", asks="Quickest to create a table, one user",
     ),
     SummaryMetric(
-        "create-namespace", "Create a namespace", "ms", _hot(CREATE_NAMESPACE.median, _alone),
+        "create-namespace", "Create a namespace", "ms", hot_of(CREATE_NAMESPACE.median, _alone),
         hint="Median response with one user. Hot runs.",
     ),
     SummaryMetric(
-        "read", "Read", "ms", _hot(READ.median, _alone), hint="Median of nine kinds of read, one user. Hot runs.",
+        "read", "Read", "ms", hot_of(READ.median, _alone), hint="Median of nine kinds of read, one user. Hot runs.",
     ),
     SummaryMetric(
-        "update", "Update", "ms", _hot(UPDATE.median, _alone),
+        "update", "Update", "ms", hot_of(UPDATE.median, _alone),
         hint="Median of setting a property of a namespace, a table or a view, one user. Hot runs.",
     ),
     SummaryMetric(
-        "tables-many", "Tables/s, many users", "requests/s", _hot(CREATE_TABLE.rate, _many),
+        "tables-many", "Tables/s, many users", "requests/s", hot_of(CREATE_TABLE.rate, _many),
         better=HIGHER, note=_users, hint="Tables created in a second with the most users that were measured. Hot runs.",
         asks="Most tables a second, many users",
     ),
     SummaryMetric(
-        "p99-many", "Update p99, many users", "ms", _hot(UPDATE.p99, _many), note=_users,
+        "p99-many", "Update p99, many users", "ms", hot_of(UPDATE.p99, _many), note=_users,
         hint="99 of 100 updates of different entities are answered sooner, with the most users. Hot runs.",
     ),
     SummaryMetric(
-        "hot", "Updates/s of one table", "requests/s", _hot(HOT.rate, _many), better=HIGHER, note=_users,
+        "hot", "Updates/s of one table", "requests/s", hot_of(HOT.rate, _many), better=HIGHER, note=_users,
         hint="Updates of one table that succeed in a second when all users update it. Hot runs.",
     ),
     SummaryMetric(
-        "append", "Appends/s to one table", "requests/s", _hot(APPENDED.rate, _many), better=HIGHER, note=_users,
+        "append", "Appends/s to one table", "requests/s", hot_of(APPENDED.rate, _many), better=HIGHER, note=_users,
         hint="Snapshots that all users together append to one table in a second, conflicts tried again. Hot runs.",
     ),
     SummaryMetric(
-        "attempts", "Attempts an append", "", _hot(TRIES, _many), note=_users,
+        "attempts", "Attempts an append", "", hot_of(TRIES, _many), note=_users,
         hint="Attempts at an append until it succeeds: others were quicker at the rest. Hot runs.",
     ),
     SummaryMetric(
-        "cpu", "CPU a request", "ms", _hot(SERVER_CPU, _many), note=_users,
+        "cpu", "CPU a request", "ms", hot_of(SERVER_CPU, _many), note=_users,
         hint="Processor time of the server and its database, by all requests of a window. Hot runs.",
     ),
     SummaryMetric(
-        "memory", "Peak memory", "MB", _hot(SERVER_MEMORY, _many), note=_users,
+        "memory", "Peak memory", "MB", hot_of(SERVER_MEMORY, _many), note=_users,
         hint="The most that the server and its database had in memory together in any second (PSS). Hot runs.",
     ),
 )  # fmt: skip

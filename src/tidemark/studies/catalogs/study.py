@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import count, product
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from tidemark.studies.catalogs.settings import ALONE, SECTION, CatalogSettings, 
 from tidemark.studies.study import Study
 from tidemark.systems.base import Variant
 from tidemark.systems.catalogs.base import CatalogSystem
-from tidemark.systems.registry import spec_of, variant, with_defaults
+from tidemark.systems.registry import repeated, spec_of, variant, with_defaults
 
 STUDY = Study(
     name="catalogs",
@@ -56,7 +55,7 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
             window_seconds=float(catalogs.protocol.window_seconds),
             runs=catalogs.protocol.runs,
         )
-        made += [replace(spec, repeat=number) for number in range(1, catalogs.protocol.repeats + 1)]
+        made += repeated(spec, catalogs.protocol.repeats)
     return made
 
 

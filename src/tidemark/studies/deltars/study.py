@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 
 from tidemark.config import Config
@@ -14,7 +13,7 @@ from tidemark.studies.deltars.settings import SECTION, DeltarsSection, DeltarsSe
 from tidemark.studies.study import Study
 from tidemark.systems.base import Variant
 from tidemark.systems.bulk.base import BulkTable
-from tidemark.systems.registry import of_kind, spec_of, variant, with_defaults
+from tidemark.systems.registry import of_kind, repeated, spec_of, variant, with_defaults
 
 STUDY = Study(
     name="deltars",
@@ -88,9 +87,7 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
         for settings in deltars.cells(entry.name, chosen.system.is_slow):
             longest = settings.repetitions * 2 * settings.timeout_seconds
             spec = spec_of(base, entry, chosen, settings, window_seconds=longest, runs=1)
-            made += [
-                replace(spec, cpus=settings.cores, repeat=number) for number in range(1, deltars.sizes.repeats + 1)
-            ]
+            made += repeated(spec, deltars.sizes.repeats, cpus=settings.cores)
     return made
 
 

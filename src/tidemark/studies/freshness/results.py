@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidemark.analysis.metrics import HIGHER, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
-from tidemark.results.claims.claim_data import ClaimData
+from tidemark.results.claims.claim_data import ClaimData, LossClaimData
 from tidemark.results.claims.measures import GENERAL, Measure, Measured, measure
 from tidemark.results.publication import Publication
 from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, of_series
@@ -32,20 +32,11 @@ ALIKE_MS = 1000  # commit interval that all systems are measured with
 DEFAULT_INTERVAL_S = 300  # of Iceberg's sink for Kafka Connect, iceberg.control.commit.interval-ms: 300000
 
 
-class FreshnessClaimData(ClaimData):
-    """Evidence from pipelines.
-
-    A run with lost or doubled events counts as evidence of that; its ages are NotAvailable.
-    """
-
-    losses_count = True
-
-
 OWN: dict[str, Measure] = {}
 
 
 @measure(OWN)
-def not_once_after_kills(claim_data: FreshnessClaimData, system: str) -> Measured:
+def not_once_after_kills(claim_data: ClaimData, system: str) -> Measured:
     """Return the percentage of events that are missing or present more than once after kills."""
     own = [
         each for each in killed(claim_data.measures.run_set) if (each.system, each.stack) == (system, claim_data.stack)
@@ -141,7 +132,7 @@ RESULTS = Results(
         STUDY,
         QUANTITIES,
         GENERAL | OWN,
-        FreshnessClaimData,
+        LossClaimData,
         set_up_bytes=2.2e9,
         remarks=("Documentation prints no ages and no rates: what it promises is judged, and nothing else.",),
     ),

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
-
 from tidemark.analysis.formatting import Cell, MissingCell, listed
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
@@ -15,9 +11,13 @@ from tidemark.results.tables.table import (
     SYSTEM_OF_SERIES,
     Column,
     ComputedColumn,
+    Row,
     Table,
     TableBuilder,
     computed,
+    part_column,
+    series_columns,
+    tables_by,
 )
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
@@ -126,15 +126,6 @@ READ_NOTES = (
 )
 
 
-def build(builder: TableBuilder) -> Iterator[Table]:
-    """Yield the tables of ages, kills, capacity, steps and reads."""
-    yield _ages(builder)
-    yield _kills(builder)
-    yield _capacity(builder)
-    yield _steps(builder)
-    yield _reads(builder)
-
-
 def _verdict(series: Series) -> str:
     if not series.runs:
         raise NotAvailable(series.missing())
@@ -157,54 +148,24 @@ def _ages(builder: TableBuilder) -> Table:
     return builder.computed_table("freshness", title, columns, chosen, _counted(chosen), AGE_NOTES)
 
 
-@dataclass(frozen=True, slots=True)
-class Row[T]:
-    """Row about a part of a series, such as a run or a step: `shown`, or the reason why there is none."""
-
-    series: Series
-    shown: T | None
-    why_not: str = ""
-
-    @classmethod
-    def without(cls, series: Series) -> Row[T]:
-        """Return the only row of a series without runs."""
-        return cls(series, None, series.missing())
-
-
-def _head(*columns: ComputedColumn[Series]) -> list[ComputedColumn[Row[Any]]]:
-    """Return `columns` of series as columns of rows."""
-    return [ComputedColumn(each.column, lambda row, of=each: of.compute(row.series)) for each in columns]  # type: ignore[misc]
-
-
-def _part[T](
-    key: str, title: str, compute: Callable[[T], Cell | BootstrapEstimate], unit: str = "", *, interval: bool = False
-) -> ComputedColumn[Row[T]]:
-    def cell(row: Row[T]) -> Cell | BootstrapEstimate:
-        if row.shown is None:
-            raise NotAvailable(row.why_not)
-        return compute(row.shown)
-
-    return computed(key, title, cell, unit, interval=interval)
-
-
 def _kills(builder: TableBuilder) -> Table:
     def again(run: Run) -> float | None:
         return max((kill.again_s for kill in run.record(FreshnessRecord).kills), default=None)
 
     columns: list[ComputedColumn[Row[Run]]] = [
-        *_head(SYSTEM_OF_SERIES, POLICY, DUE, ENCODING, VERDICT),
-        _part("kills", "Kills", lambda run: len(run.record(FreshnessRecord).kills)),
-        _part("expected", "Events", lambda run: run.manifest.oracle.expected),
-        _part("missing", "Missing", lambda run: run.manifest.oracle.missing),
-        _part("doubled", "More than once", lambda run: run.manifest.oracle.duplicated),
-        _part("unexpected", "Of no event", lambda run: run.manifest.oracle.unexpected),
-        _part("again", "Started again, worst", again, "s"),
-        _part("oldest", "Oldest when seen", lambda run: builder.measures.of_run(SEEN_MAX, run), "s"),
-        _part("how", "How each is to be there once", lambda run: run.record(FreshnessRecord).exactly_once),
+        *series_columns(SYSTEM_OF_SERIES, POLICY, DUE, ENCODING, VERDICT),
+        part_column("kills", "Kills", lambda run: len(run.record(FreshnessRecord).kills)),
+        part_column("expected", "Events", lambda run: run.manifest.oracle.expected),
+        part_column("missing", "Missing", lambda run: run.manifest.oracle.missing),
+        part_column("doubled", "More than once", lambda run: run.manifest.oracle.duplicated),
+        part_column("unexpected", "Of no event", lambda run: run.manifest.oracle.unexpected),
+        part_column("again", "Started again, worst", again, "s"),
+        part_column("oldest", "Oldest when seen", lambda run: builder.measures.of_run(SEEN_MAX, run), "s"),
+        part_column("how", "How each is to be there once", lambda run: run.record(FreshnessRecord).exactly_once),
     ]
     rows: list[Row[Run]] = []
     for series in killed(builder.run_set):
-        rows += [Row(series, run) for run in series.runs] or [Row.without(series)]
+        rows += Row.of(series, series.runs, series.missing())
     runs = [row.shown for row in rows if row.shown]
     title = "Whether each event is there once after kills"
     return builder.computed_table("freshness-kills", title, columns, rows, runs, KILL_NOTES)
@@ -255,22 +216,22 @@ def _steps(builder: TableBuilder) -> Table:
         return step.files * (MILLION / step.events) if step.files > 0 else MissingCell("no file was counted")
 
     columns: list[ComputedColumn[Row[tuple[Run, Step]]]] = [
-        *_head(SYSTEM_OF_SERIES, POLICY, ENCODING),
-        _part("rate", "Events due", lambda shown: shown[1].rate, "events/s"),
-        _part("events", "Events", lambda shown: shown[1].events),
-        _part("verdict", "Lag", lambda shown: shown[1].verdict),
-        _part(
+        *series_columns(SYSTEM_OF_SERIES, POLICY, ENCODING),
+        part_column("rate", "Events due", lambda shown: shown[1].rate, "events/s"),
+        part_column("events", "Events", lambda shown: shown[1].events),
+        part_column("verdict", "Lag", lambda shown: shown[1].verdict),
+        part_column(
             "slope", "Growth of the lag", lambda shown: shown[1].growth or MissingCell(UNKNOWN), "s/s", interval=True
         ),
-        _part("lag", "Lag at its end", lambda shown: shown[1].lag_s, "s"),
-        _part("late", "Sent late, worst", lambda shown: shown[1].latest_s, "s"),
-        _part("cpu", STEP_CPU.title, cpu, STEP_CPU.unit),
-        _part("files", STEP_FILES.title, lambda shown: files(shown[1]), STEP_FILES.unit),
+        part_column("lag", "Lag at its end", lambda shown: shown[1].lag_s, "s"),
+        part_column("late", "Sent late, worst", lambda shown: shown[1].latest_s, "s"),
+        part_column("cpu", STEP_CPU.title, cpu, STEP_CPU.unit),
+        part_column("files", STEP_FILES.title, lambda shown: files(shown[1]), STEP_FILES.unit),
     ]
     chosen = climbed(builder.run_set)
     rows: list[Row[tuple[Run, Step]]] = []
     for series in chosen:
-        rows += [] if series.runs else [Row.without(series)]
+        rows += [] if series.runs else [Row(series, None, series.missing())]
         for run in series.counted_runs:
             try:
                 rows += [Row(series, (run, step)) for step in steps(run)]
@@ -311,3 +272,6 @@ def lines(record: FreshnessRecord) -> list[list[Cell]]:
 
 def _answers(latencies: Latencies | None, why_not: str) -> list[Cell]:
     return [MissingCell(why_not)] * 4 if latencies is None else [*latencies.count_s, *latencies.sum_s]
+
+
+build = tables_by(_ages, _kills, _capacity, _steps, _reads)

@@ -187,12 +187,6 @@ def axis_error(_evidence: LakeClaimData, factor: float) -> Measured:
     return BootstrapEstimate(worst, np.full(REPLICATES, worst), 4, log=False), "%"
 
 
-@measure(OWN)
-def not_here(_evidence: LakeClaimData, reason: str) -> Measured:
-    """Raise NotAvailable with `reason`, for a claim that cannot be measured here."""
-    raise NotAvailable(reason)
-
-
 def _spread(parts: Sequence[BootstrapEstimate]) -> BootstrapEstimate:
     return extreme([a.ratio(b) for a in parts for b in parts if a is not b], largest=True)
 

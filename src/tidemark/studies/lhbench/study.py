@@ -34,7 +34,7 @@ from tidemark.studies.lhbench.settings import (
 from tidemark.studies.lhbench.verifier.readers import DELTA, HUDI, ICEBERG, PARQUET
 from tidemark.studies.study import Study
 from tidemark.systems.base import Variant
-from tidemark.systems.registry import spec_of, variant, variant_of, with_defaults
+from tidemark.systems.registry import repeated, spec_of, variant, variant_of, with_defaults
 from tidemark.systems.spark_sql import SqlEngineTable
 
 STUDY = Study(
@@ -155,7 +155,7 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
                 window_seconds=float(section.sizes["window_seconds"]),
                 runs=section.sizes["runs"],
             )
-            made += [replace(spec, repeat=number) for number in range(1, repeats + 1)]
+            made += repeated(spec, repeats)
     return made
 
 

@@ -18,6 +18,7 @@ from tidemark.results.tables.table import (
     Table,
     TableBuilder,
     computed,
+    tables_by,
 )
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
@@ -81,12 +82,6 @@ THEIRS = {"delta-on-spark": published.DELTA, "iceberg-on-spark": published.ICEBE
 ALL, LOADS = "all", "load"  # in place of a query's name
 OWN_TITLE = "DuckLake (DuckDB)"
 NOT_SPARKS = "DuckDB's own tables, of the same files: Spark was not asked"
-
-
-def build(builder: TableBuilder) -> Iterator[Table]:
-    """Yield all tables but those that compare with the paper."""
-    for made in (_loads, _queries, _medians, _refreshes, _merges, _oracle, _files, _engine, _readers, second_engine):
-        yield made(builder)
 
 
 def _verdict(series: Series) -> Cell:
@@ -468,3 +463,6 @@ def _by_two_engines(builder: TableBuilder, asking: _Asking, series: Series) -> I
             continue
         for name, spark, duckdb in pairs:
             yield [series.title, *first_cells, CALLED[way], name, cell(spark), cell(duckdb), ratio(spark, duckdb)]
+
+
+build = tables_by(_loads, _queries, _medians, _refreshes, _merges, _oracle, _files, _engine, _readers, second_engine)

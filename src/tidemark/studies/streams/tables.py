@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import combinations
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison, growth_verdict
 from tidemark.analysis.metrics import BEYOND, Metric
 from tidemark.analysis.statistics import Estimate
-from tidemark.results.tables.table import IDENTITY, PER_RUN, Column, Table, TableBuilder
+from tidemark.results.tables.table import IDENTITY, PER_RUN, Column, Table, TableBuilder, tables_by
 from tidemark.runs.run import STATES, Run
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import MODES, STAGES
@@ -31,16 +31,6 @@ from tidemark.studies.streams.metrics import (
     WRITE_P99,
     WRITE_P999,
 )
-
-
-def build(builder: TableBuilder) -> Iterator[Table]:
-    """Yield tables throughput, latency, growth, ratios, cold-effect and time-budget."""
-    yield _throughput(builder)
-    yield _latency(builder)
-    yield _growth(builder)
-    yield _ratios(builder)
-    yield _cold_effect(builder)
-    yield _time_budget(builder)
 
 
 def _identity(series: Series, run: Run) -> list[Cell]:
@@ -277,3 +267,6 @@ def _time_budget(builder: TableBuilder) -> Table:
     )
     title = "Time budget of each run"
     return builder.table("time-budget", title, columns, rows, builder.run_set.runs)
+
+
+build = tables_by(_throughput, _latency, _growth, _ratios, _cold_effect, _time_budget)
