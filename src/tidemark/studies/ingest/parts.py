@@ -10,14 +10,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from tidemark.config import Config
 from tidemark.machine import power
 from tidemark.runs.spec import HasSettings, SeriesSpec
 from tidemark.services.servers import in_order, started_here
-from tidemark.studies.ingest.gateway.group_commit import GroupCommit, Policy
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
 from tidemark.studies.ingest.settings import (
     GROUP,
@@ -25,6 +24,7 @@ from tidemark.studies.ingest.settings import (
     STORAGE,
     TAIL,
     WRITERS,
+    Gathering,
     GroupSettings,
     IngestSection,
     IngestSettings,
@@ -32,15 +32,17 @@ from tidemark.studies.ingest.settings import (
     StorageSettings,
     TailSettings,
     WritersSettings,
+    has_option,
+    table_class,
+    with_options,
 )
 from tidemark.systems.base import DEFAULT, FULL, Variant
-from tidemark.systems.registry import SystemEntry, registry
-from tidemark.systems.tables import TableSystem
+from tidemark.systems.registry import SystemEntry, repeated
 
 if TYPE_CHECKING:
     from tidemark.runs.runset import RunSet
 
-FAULTS = "faults"
+FAULTS, FRONT, MAINTENANCE, CUT = "faults", "front", "maintenance", "cut"
 FAULT_WRITERS = 2  # of one table
 KILL_SECONDS = 5.0  # length of a window per kill
 
@@ -70,35 +72,27 @@ class FaultSettings(IngestSettings):
 
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
-        kills, given = section.sizes["kills"], section.given
-        settings = cls(
-            part=FAULTS,
-            rows=given["rows"],
-            uncounted=0,
-            writers=FAULT_WRITERS,
-            tries=given["tries"],
-            kills=kills,
-            retry=given["retry"],
-            watch_seconds=float(section.sizes["watch_seconds"]),
-        )
+        kills, watch_seconds = section.sizes["kills"], float(section.sizes["watch_seconds"])
+        own = {"uncounted": 0, "writers": FAULT_WRITERS, "kills": kills, "watch_seconds": watch_seconds}
+        settings = cls.made(section, FAULTS, **own)
         yield from ((entry, settings) for entry in section.with_their_retries if kills)
 
     def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
         """Return one series, long enough for its kills."""
         del section
         killed = 1 + sum(not kind.is_instrument for kind in started_here(chosen.needs, config.services))
-        return [replace(spec, window_seconds=KILL_SECONDS * self.kills * killed, runs=1)]
+        return repeated(spec, 1, window_seconds=KILL_SECONDS * self.kills * killed, runs=1)
 
 
-FRONT = "front"
 ROWS, CLIENTS = 50, 32  # rows per request, and clients with a connection each: kyma's shape with the most clients
 
 
 @dataclass(frozen=True, slots=True)
-class FrontSettings(IngestSettings):
+class FrontSettings(Gathering, IngestSettings):
     """Clients of a front whose buffer is a commit (staged) and which is killed; a batch is a request."""
 
     words = (FRONT,)
+    form = f"{FRONT}-{{rows}}x{{clients}}"
     needs_rows = True
     label_pattern = re.compile(rf"{FRONT}-(?P<rows>\d+)x(?P<clients>\d+)")
 
@@ -109,33 +103,19 @@ class FrontSettings(IngestSettings):
     max_bytes: int
     max_age_ms: float
 
-    @property
-    def label(self) -> str:
-        return f"{FRONT}-{self.rows}x{self.clients}"
-
-    @property
-    def has_front(self) -> bool:
-        return True
-
-    @property
-    def rules(self) -> Policy:
-        """The front's policy with its parameters."""
-        return GroupCommit(self.max_rows, self.max_bytes, self.max_age_ms)
-
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
         """Yield the systems of the part `group`."""
         kills, tries = section.sizes["kills"], section.given[GROUP]["tries"]
-        settings = cls(part=FRONT, rows=ROWS, uncounted=0, clients=CLIENTS, kills=kills, tries=tries, **section.buffer)
+        settings = cls.made(section, FRONT, rows=ROWS, uncounted=0, clients=CLIENTS, kills=kills, tries=tries)
         yield from ((entry, settings) for entry in section.systems_of(GROUP) if kills)
 
     def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
         """Return one series, long enough for its kills."""
         del section, chosen, config
-        return [replace(spec, window_seconds=KILL_SECONDS * self.kills, runs=1)]
+        return repeated(spec, 1, window_seconds=KILL_SECONDS * self.kills, runs=1)
 
 
-MAINTENANCE = "maintenance"
 MAINTAINED, LEFT = "maintained", "left"  # with maintenance, or left without it as a control
 READER, KEEPER = BESIDE = ("reader", "maintenance")  # processes next to the writers
 # The same lake with its rows in the catalog: measured wherever the first is, even if the section does not list it.
@@ -162,44 +142,25 @@ class MaintenanceSettings(IngestSettings):
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
         names, given = section.names_of(MAINTENANCE), section.given[MAINTENANCE]
         there = {entry.name: entry for entry in section.systems}
-        there |= {
-            also: SystemEntry.parse(also, {}) for name, also in INLINED.items() if name in there and also not in there
-        }
+        also = [also for name, also in INLINED.items() if name in there and also not in there]
+        there |= {name: SystemEntry.parse(name, {}) for name in also}
+        own = {"rows": given["rows"], "writers": given["writers"], "look_seconds": float(given["look_seconds"])}
         for name, every_seconds in itertools.product(names, (float(given["every_seconds"]), 0.0)):
             if name in there:
-                yield (
-                    there[name],
-                    cls(
-                        part=MAINTENANCE,
-                        rows=given["rows"],
-                        uncounted=section.given["uncounted"],
-                        writers=given["writers"],
-                        tries=section.given["tries"],
-                        every_seconds=every_seconds,
-                        look_seconds=float(given["look_seconds"]),
-                    ),
-                )
+                yield there[name], cls.made(section, MAINTENANCE, every_seconds=every_seconds, **own)
 
     def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
         """Return series of one run, whose writers warm up with uncounted commits."""
         del chosen, config
         window_seconds = float(section.sizes[MAINTENANCE]["window_seconds"])
-        return [
-            replace(spec, window_seconds=window_seconds, runs=1, repeat=number)
-            for number in range(1, section.sizes["repeats"] + 1)
-        ]
+        return repeated(spec, section.sizes["repeats"], window_seconds=window_seconds, runs=1)
 
     def refused_by(self, chosen: Variant) -> str | None:
         """Return why a client cannot maintain its table, or None if it can or the series is the control."""
-        system = chosen.system
-        if not self.every_seconds or not issubclass(system, TableSystem):
-            return None
-        return system.refuses_maintenance(chosen.options)
+        return table_class(chosen).refuses_maintenance(chosen.options) if self.every_seconds else None
 
 
-CUT = "cut"
 CUT_WRITERS = 2  # of one table
-DURABILITY = "durability"  # name of the systems' option
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,35 +183,18 @@ class CutSettings(IngestSettings):
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
         """Yield each system as configured, and with `durability: full` if it has that option and does not set it."""
-        given = section.given
-        for entry, level in itertools.product(section.systems_of(CUT), (DEFAULT, FULL)):
-            options = dict(entry.options)
-            if level == FULL:
-                known = (
-                    {field.name for field in fields(registry()[entry.like].Options)} if entry.like in registry() else ()
-                )
-                if DURABILITY not in known or options.get(DURABILITY) == FULL:
-                    continue
-                options[DURABILITY] = FULL
-            yield (
-                replace(entry, options=tuple(sorted(options.items()))),
-                cls(
-                    part=CUT,
-                    rows=given["rows"],
-                    uncounted=0,
-                    writers=CUT_WRITERS,
-                    tries=given["tries"],
-                    durability=level,
-                ),
-            )
+        own = {"uncounted": 0, "writers": CUT_WRITERS}
+        for entry in section.systems_of(CUT):
+            yield entry, cls.made(section, CUT, durability=DEFAULT, **own)
+            if has_option(entry, "durability") and dict(entry.options).get("durability") != FULL:
+                yield with_options(entry, durability=FULL), cls.made(section, CUT, durability=FULL, **own)
 
     def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
         """Return a series per cut, on a new table and new servers."""
         sizes = section.sizes[CUT]
         theirs = [kind.title for kind in in_order(chosen.needs) if kind.address_in(config.services) is not None]
-        settings = replace(self, outside=", ".join(theirs))
-        one = replace(spec, settings=settings.pairs, window_seconds=float(sizes["window_seconds"]), runs=1)
-        return [replace(one, repeat=number) for number in range(1, sizes["cuts"] + 1)]
+        own = {"settings": replace(self, outside=", ".join(theirs)).pairs, "runs": 1}
+        return repeated(spec, sizes["cuts"], window_seconds=float(sizes["window_seconds"]), **own)
 
     def refused_by(self, chosen: Variant) -> str | None:
         del chosen

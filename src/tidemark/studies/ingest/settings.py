@@ -6,7 +6,7 @@ import itertools
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from tidemark.config import Config
@@ -17,11 +17,12 @@ from tidemark.studies.ingest.gateway.group_commit import BUNDLED, DIRECT, POLICI
 from tidemark.studies.ingest.load.schedule import CONSTANT, POISSON
 from tidemark.systems.base import Capability, Variant
 from tidemark.systems.object_store import S3
-from tidemark.systems.registry import SystemEntry, of_kind, registry
+from tidemark.systems.registry import SystemEntry, of_kind, registry, repeated
 from tidemark.systems.tables import TableSystem
 
 SECTION = "ingest"
 RETRIES = frozenset({"commit_retries", "retry_wait_ms"})  # options of a client that retries a refused commit
+WRITERS, GROUP, TAIL, STORAGE, PRUNING = "writers", "group", "tail", "storage", "pruning"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +57,6 @@ class IngestSection:
         """The systems whose clients retry a refused commit as shipped: all but variants that set only retries."""
         return [each for each in self.systems if not only_retries(each)]
 
-    @property
-    def buffer(self) -> dict[str, Any]:
-        """Limits of a front's buffer, as named by the settings of the parts that have one."""
-        given = self.given[GROUP]
-        limits = {name: given[name] for name in ("max_rows", "max_bytes")}
-        return {**limits, "max_age_ms": float(given["max_age_ms"])}
-
     def names_of(self, part: str) -> list[str]:
         """Return the names by which a part selects its systems; raise ConfigError, with the place, for an unknown one.
 
@@ -86,15 +80,30 @@ def only_retries(entry: SystemEntry) -> bool:
     return entry.name != entry.like and bool(named) and named <= RETRIES
 
 
+def has_option(entry: SystemEntry, name: str) -> bool:
+    return entry.like in registry() and name in {field.name for field in fields(registry()[entry.like].Options)}
+
+
+def with_options(entry: SystemEntry, **more: Any) -> SystemEntry:
+    return replace(entry, options=tuple(sorted({**dict(entry.options), **more}.items())))
+
+
+def table_class(chosen: Variant) -> type[TableSystem]:
+    """Return the class of a system that the study can measure, which all are that pass the check of the plan."""
+    assert issubclass(chosen.system, TableSystem)
+    return chosen.system
+
+
 @dataclass(frozen=True, slots=True)
 class IngestSettings(WorkloadSettings):
     """Settings that decide how a series writes, in addition to its system and options; each part has a subclass.
 
-    `words` are the first words of the modes of its series. `needs_rows` is set if a part shows losses: it has no series
-    of systems that keep nothing.
+    `words` are the first words of the modes of its series, and `form` is a mode with the names of settings.
+    `needs_rows` is set if a part shows losses: it has no series of systems that keep nothing.
     """
 
     words: ClassVar[tuple[str, ...]]
+    form: ClassVar[str]
     needs_rows: ClassVar[bool] = False
 
     part: str
@@ -102,14 +111,23 @@ class IngestSettings(WorkloadSettings):
     uncounted: int  # warm-up batches of each writer before a hot window
 
     @property
-    @abstractmethod
     def label(self) -> str:
         """The mode as a path component: one of `words`, followed by what distinguishes the series of the part."""
+        return self.form.format_map(asdict(self))
 
     @property
     def has_front(self) -> bool:
         """True if clients send requests to a front, which writes to the table."""
         return False
+
+    @classmethod
+    def made(cls, section: IngestSection, part: str, **own: Any) -> Self:
+        """Return settings with the values `own`; the others are keys of the section, or limits of a front's buffer."""
+        front = section.given[GROUP]
+        limits = {name: front[name] for name in ("max_rows", "max_bytes", "max_files")}
+        ages = {name: float(front[name]) for name in ("max_age_ms", "window_ms")}
+        given = {**section.given, **limits, **ages, "part": part, **own}
+        return cls(**{field.name: given[field.name] for field in fields(cls) if field.name in given})
 
     @classmethod
     @abstractmethod
@@ -120,9 +138,9 @@ class IngestSettings(WorkloadSettings):
         """
 
     def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
-        """Return `spec` once for each repeat of the protocol."""
+        """Return `spec` once for each repeat of the protocol, unless a part has other rules."""
         del chosen, config
-        return [replace(spec, repeat=number) for number in range(1, section.sizes["repeats"] + 1)]
+        return repeated(spec, section.sizes["repeats"])
 
     def refused_by(self, chosen: Variant) -> str | None:
         """Return why the part cannot measure a system, in words for tables, or None if it can."""
@@ -130,7 +148,6 @@ class IngestSettings(WorkloadSettings):
         return None
 
 
-WRITERS = "writers"
 ONE, OWN = "one", "own"  # all write one table, or each a separate one; ONE in `tail`: a writer without a front
 
 
@@ -139,15 +156,12 @@ class WritersSettings(IngestSettings):
     """Many writers, each a separate process; a batch is a commit."""
 
     words: ClassVar[tuple[str, ...]] = (ONE, OWN)
+    form: ClassVar[str] = "{tables}-{writers}"
     label_pattern = re.compile(rf"(?P<tables>{ONE}|{OWN})-(?P<writers>\d+)")
 
     writers: int
     tables: str  # ONE or OWN
     tries: int  # per batch, while the client reports that another commit came first
-
-    @property
-    def label(self) -> str:
-        return f"{self.tables}-{self.writers}"
 
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
@@ -159,15 +173,13 @@ class WritersSettings(IngestSettings):
                 f"numbers that 'writers' has as well ({', '.join(map(str, sizes['writers']))}): a table each is the "
                 "control of one table for all"
             )
-        common = {name: section.given[name] for name in ("rows", "uncounted", "tries")}
         counts = [*((ONE, count) for count in sizes["writers"]), *((OWN, count) for count in sizes["own"])]
         for entry, (tables, writers) in itertools.product(section.systems, counts):
             if only_retries(entry) and (tables == OWN or writers == 1):
                 continue  # without conflicts, there is nothing to retry
-            yield entry, cls(part=WRITERS, writers=writers, tables=tables, **common)
+            yield entry, cls.made(section, WRITERS, writers=writers, tables=tables)
 
 
-STORAGE = "storage"
 FAR = "s3"
 
 
@@ -176,26 +188,20 @@ class StorageSettings(WritersSettings):
     """One writer, whose table's files are in an S3 server with a round trip of `rtt_ms` milliseconds."""
 
     words = (FAR,)
+    form = f"{FAR}-{{rtt_ms}}"
     label_pattern = re.compile(rf"{FAR}-(?P<rtt_ms>\d+)")
 
     rtt_ms: int
 
-    @property
-    def label(self) -> str:
-        return f"{FAR}-{self.rtt_ms}"
-
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
         """Yield the systems as shipped that can keep their files in an S3 server."""
-        common = {name: section.given[name] for name in ("rows", "uncounted", "tries")}
         for entry, rtt_ms in itertools.product(section.as_shipped, section.sizes["rtts"]):
-            if "rtt_ms" in {each.name for each in fields(registry()[entry.like].Options)}:
-                options = {**dict(entry.options), "storage": S3, "rtt_ms": rtt_ms}
-                settings = cls(part=STORAGE, writers=1, tables=ONE, rtt_ms=rtt_ms, **common)
-                yield replace(entry, options=tuple(sorted(options.items()))), settings
+            if has_option(entry, "rtt_ms"):
+                settings = cls.made(section, STORAGE, writers=1, tables=ONE, rtt_ms=rtt_ms)
+                yield with_options(entry, storage=S3, rtt_ms=rtt_ms), settings
 
 
-PRUNING = "pruning"
 PRUNE = "prune"
 
 
@@ -204,31 +210,44 @@ class PruningSettings(IngestSettings):
     """One table of `files` files, each a commit of `rows` rows, and queries, some of which need not read all files."""
 
     words = (PRUNE,)
+    form = f"{PRUNE}-{{files}}"
     label_pattern = re.compile(rf"{PRUNE}-(?P<files>\d+)")
 
     files: int
 
-    @property
-    def label(self) -> str:
-        return f"{PRUNE}-{self.files}"
-
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
         """Yield the systems as shipped that report which files they read."""
-        given = section.given
         for entry, files in itertools.product(section.as_shipped, section.sizes["pruned"]):
             if Capability.PLANS in registry()[entry.like].capabilities:
-                yield entry, cls(part=PRUNING, rows=given["rows"], uncounted=given["uncounted"], files=files)
+                yield entry, cls.made(section, PRUNING, files=files)
 
 
-GROUP = "group"
+class Gathering:
+    """Settings of a front whose buffer is a commit (staged)."""
+
+    __slots__ = ()
+
+    max_rows: int
+    max_bytes: int
+    max_age_ms: float
+
+    @property
+    def has_front(self) -> bool:
+        return True
+
+    @property
+    def rules(self) -> Policy:
+        """The front's policy with its parameters."""
+        return GroupCommit(self.max_rows, self.max_bytes, self.max_age_ms)
 
 
 @dataclass(frozen=True, slots=True)
-class GroupSettings(IngestSettings):
+class GroupSettings(Gathering, IngestSettings):
     """Clients behind a front that commits their requests by a policy; a batch is a request."""
 
     words = tuple(POLICIES)
+    form = "{policy}-{rows}x{clients}"
     label_pattern = re.compile(rf"(?P<policy>{'|'.join(POLICIES)})-(?P<rows>\d+)x(?P<clients>\d+)")
 
     policy: str
@@ -242,16 +261,7 @@ class GroupSettings(IngestSettings):
     max_files: int
 
     @property
-    def label(self) -> str:
-        return f"{self.policy}-{self.rows}x{self.clients}"
-
-    @property
-    def has_front(self) -> bool:
-        return True
-
-    @property
     def rules(self) -> Policy:
-        """The policy with its parameters."""
         chosen = POLICIES[self.policy]
         return chosen(**{field.name: getattr(self, field.name) for field in fields(chosen)})
 
@@ -260,36 +270,17 @@ class GroupSettings(IngestSettings):
         sizes, given = section.sizes[GROUP], section.given[GROUP]
         for entry, shape, policy in itertools.product(section.systems_of(GROUP), sizes["shapes"], sizes["policies"]):
             rows, clients = map(int, shape.split("x"))
-            several = {DIRECT: min(clients, given["writers"]), STAGED: 1, BUNDLED: given["flushers"]}
-            yield (
-                entry,
-                cls(
-                    part=GROUP,
-                    rows=rows,
-                    uncounted=section.given["uncounted"],
-                    policy=policy,
-                    clients=clients,
-                    writers=several[policy],
-                    tries=given["tries"],
-                    **section.buffer,
-                    window_ms=float(given["window_ms"]),
-                    max_files=given["max_files"],
-                ),
-            )
+            writers = {DIRECT: min(clients, given["writers"]), STAGED: 1, BUNDLED: given["flushers"]}[policy]
+            own = {"rows": rows, "clients": clients, "writers": writers, "tries": given["tries"]}
+            yield entry, cls.made(section, GROUP, policy=policy, **own)
 
     def refused_by(self, chosen: Variant) -> str | None:
         """Return why a client cannot commit several files at once, or None if it can or the policy does not need it."""
-        system = chosen.system
-        if self.policy != BUNDLED or not issubclass(system, TableSystem):
-            return None
-        return system.refuses_bundles(chosen.options)
-
-
-TAIL = "tail"
+        return table_class(chosen).refuses_bundles(chosen.options) if self.policy == BUNDLED else None
 
 
 @dataclass(frozen=True, slots=True)
-class TailSettings(IngestSettings):
+class TailSettings(Gathering, IngestSettings):
     """One writer, or the clients of a front that gathers (staged); a batch is a request."""
 
     words = (TAIL,)
@@ -319,33 +310,20 @@ class TailSettings(IngestSettings):
     def has_front(self) -> bool:
         return self.target == STAGED
 
-    @property
-    def rules(self) -> Policy:
-        """The front's policy with its parameters."""
-        return GroupCommit(self.max_rows, self.max_bytes, self.max_age_ms)
-
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
-        sizes, given, front = section.sizes[TAIL], section.given[TAIL], section.given["group"]
+        sizes, given = section.sizes[TAIL], section.given[TAIL]
+        seconds = {"closed_seconds": sizes["closed_seconds"], "longest_wait_seconds": given["longest_wait_seconds"]}
+        common = {name: float(value) for name, value in seconds.items()}
+        of_target = {
+            ONE: {"clients": 1, "tries": section.given["tries"]},
+            STAGED: {"clients": given["clients"], "tries": section.given[GROUP]["tries"]},
+        }
         for entry, target, percent, arrivals in itertools.product(
             section.systems_of(TAIL), sizes["targets"], sizes["percents"], sizes["arrivals"]
         ):
-            yield (
-                entry,
-                cls(
-                    part=TAIL,
-                    rows=section.given["rows"],
-                    uncounted=section.given["uncounted"],
-                    target=target,
-                    percent=percent,
-                    arrivals=arrivals,
-                    closed_seconds=float(sizes["closed_seconds"]),
-                    longest_wait_seconds=float(given["longest_wait_seconds"]),
-                    clients=given["clients"] if target == STAGED else 1,
-                    tries=front["tries"] if target == STAGED else section.given["tries"],
-                    **section.buffer,
-                ),
-            )
+            own = {"target": target, "percent": percent, "arrivals": arrivals, **of_target[target]}
+            yield entry, cls.made(section, TAIL, **common, **own)
 
     def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
         """Return the series, with the part's own window length if the protocol sets one."""
