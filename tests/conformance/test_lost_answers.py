@@ -18,12 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tidemark.studies.ingest.load.crew import noted
-from tidemark.studies.ingest.load.reconnecting_writer import (
-    ReconnectingWriter,
-    ReconnectingWriterConfig,
-    publish_factory,
-)
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER, Records
+from tidemark.studies.ingest.load.writer import ReconnectingWriter, WorkerConfig, publish
 from tidemark.studies.ingest.window.oracle import OF_TABLE, look, states
 from tidemark.systems.duckdb_table import DuckDBClientFactory
 from tidemark.systems.ducklake.servers import DuckLake, DuckLakeInlinedPostgres
@@ -107,8 +103,8 @@ def test_batch_sent_again_without_a_check_is_stored_twice(
     writer.close()
     source, place = tmp_path / "trips.parquet", tmp_path / ".door"
     pq.write_table(trips(YELLOW, ROWS), source)
-    publish_factory(client_factory, place)
-    order = ReconnectingWriterConfig(client_factory, 1, source, ROWS, 5, 0, 1, tmp_path / "records", 100, place, retry)
+    publish(client_factory, place)
+    order = WorkerConfig(client_factory, 1, source, ROWS, 5, 0, 1, tmp_path / "records", 100, place, retry)
     survivor = ReconnectingWriter(order, Records(order.records, order.most))
     survivor.count(1)
     proxy.armed, proxy.forwards = True, forwards

@@ -14,14 +14,9 @@ import pyarrow as pa
 import pytest
 
 from tidemark.errors import ServiceError
-from tidemark.studies.ingest.load.crew import ReconnectingWriters
-from tidemark.studies.ingest.load.reconnecting_writer import (
-    ReconnectingWriter,
-    ReconnectingWriterConfig,
-    publish_factory,
-)
+from tidemark.studies.ingest.load.crew import WorkerPool
 from tidemark.studies.ingest.load.records import ACKED, CONFLICT, NUMBERS, SENT, UNKNOWN, WIDTH, Records
-from tidemark.studies.ingest.load.writer import ID_BITS
+from tidemark.studies.ingest.load.writer import ID_BITS, ReconnectingWriter, WorkerConfig, publish
 from tidemark.studies.ingest.record import Loss, Undisturbed
 from tidemark.studies.ingest.window import fault_injection as faults_module
 from tidemark.studies.ingest.window.fault_injection import WRITER, Faults, Kill, Look, account
@@ -101,12 +96,12 @@ def test_losses_without_a_kill_are_counted_separately() -> None:
     assert [kill.holds for kill in losses.kills] == [True]
 
 
-def orders(trips: Path, client_factory: ClientFactory) -> Callable[[int], ReconnectingWriterConfig]:
+def orders(trips: Path, client_factory: ClientFactory) -> Callable[[int], WorkerConfig]:
     place = trips.with_name(".door")
-    publish_factory(client_factory, place)
+    publish(client_factory, place)
 
-    def order(number: int) -> ReconnectingWriterConfig:
-        return ReconnectingWriterConfig(
+    def order(number: int) -> WorkerConfig:
+        return WorkerConfig(
             client_factory, number, trips, ROWS, 5, 0, 1, trips.with_name(f"records-{number}"), 100_000, place
         )
 
@@ -161,7 +156,7 @@ def test_kill_loses_only_rows_acknowledged_before_their_commit(
     early: bool, table: DeltaRs, trips: Path, early_factory: Callable[[ClientFactory], ClientFactory]
 ) -> None:
     client_factory: ClientFactory = early_factory(table.client_factory()) if early else table.client_factory()
-    with ReconnectingWriters(orders(trips, client_factory), 2, trips.parent) as crew:
+    with WorkerPool(orders(trips, client_factory), 2, trips.parent) as crew:
         start = crew.go()
         faults = Faults(crew, table, [], lambda: None, 1, "seed")
         faults.play(start, 1.5)
@@ -186,7 +181,7 @@ def test_kill_loses_only_rows_acknowledged_before_their_commit(
 
 
 def test_unexpected_end_of_a_writer_is_detected(trips: Path) -> None:
-    with ReconnectingWriters(orders(trips, NullClientFactory()), 2, trips.parent) as crew:
+    with WorkerPool(orders(trips, NullClientFactory()), 2, trips.parent) as crew:
         crew.kill(1)
         assert not crew.has_failed()
         crew._members[1].process.kill()

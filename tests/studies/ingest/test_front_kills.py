@@ -13,9 +13,9 @@ import pytest
 from tidemark.studies.ingest.gateway.group_commit import GroupCommit
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
+from tidemark.studies.ingest.load.crew import GatewayPool
 from tidemark.studies.ingest.load.records import ACKED, NUMBERS, UNKNOWN
-from tidemark.studies.ingest.window.fault_injection import Faults, Look, account
-from tidemark.studies.ingest.window.gateway_crash import RestartingGateway, commits_of
+from tidemark.studies.ingest.window.fault_injection import Faults, Look, account, commits_of
 from tidemark.studies.ingest.window.oracle import look, states
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.writers import ClientFactory
@@ -30,7 +30,7 @@ def test_killing_the_front_loses_only_rows_acknowledged_before_their_commit(
 ) -> None:
     client_factory = early_factory(table.client_factory()) if early else table.client_factory()
     order = GatewayConfig(client_factory, pq.read_schema(trips), POLICY, new_token(), writers=1, tries=20)
-    with RestartingGateway(order, trips, ROWS, CLIENTS, 100_000, trips.parent) as crew:
+    with GatewayPool(order, trips, ROWS, CLIENTS, 0, 100_000, trips.parent, reconnects=True) as crew:
         first = crew.pids
         start = crew.go()
         faults = Faults(crew, table, [crew], lambda: None, KILLS, "seed", of_writers=False)
@@ -59,7 +59,7 @@ def test_killing_the_front_loses_only_rows_acknowledged_before_their_commit(
 
 def test_unexpected_end_of_a_front_is_detected(table: DeltaRs, trips: Path) -> None:
     order = GatewayConfig(table.client_factory(), pq.read_schema(trips), POLICY, new_token(), writers=1, tries=20)
-    with RestartingGateway(order, trips, ROWS, 1, 1_000, trips.parent) as crew:
+    with GatewayPool(order, trips, ROWS, 1, 0, 1_000, trips.parent, reconnects=True) as crew:
         crew.kill()
         assert not crew.has_failed()
         crew.start()

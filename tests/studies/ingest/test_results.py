@@ -20,12 +20,12 @@ from tidemark.analysis.statistics import BootstrapEstimate, Estimate
 from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.pipeline.plan import make_plan
+from tidemark.results.claims.claim_data import LossClaimData
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, load_claims
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.serde import Fields, read
 from tidemark.studies.ingest import metrics, published
-from tidemark.studies.ingest.claims import IngestClaimData
 from tidemark.studies.ingest.gateway.group_commit import POLICIES, FileBundling, GroupCommit
 from tidemark.studies.ingest.load.records import ACKED, CONFLICT, FAILED, GIVEN_UP, NOT_TOLD, UNKNOWN
 from tidemark.studies.ingest.parts import FAULTS, FRONT, KILL_SECONDS, part_name, settings_of
@@ -359,7 +359,7 @@ OF_ITSELF = {
 
 
 def test_page_is_checked_against_its_own_numbers() -> None:
-    claim_data = IngestClaimData(cast(Any, SimpleNamespace(run_set=SimpleNamespace(stack="thesis"))))
+    claim_data = LossClaimData(cast(Any, SimpleNamespace(run_set=SimpleNamespace(stack="thesis"))))
     found = {
         claim.id: claim.criterion.judge(claim.measure(claim_data)[0].estimate(""))[0]
         for claim in load_claims(RESULTS.claims)

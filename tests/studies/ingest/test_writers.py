@@ -177,8 +177,8 @@ def test_writer_that_acknowledges_without_a_commit_is_detected(lossy: bool, tabl
 
 
 def test_processes_begin_together_and_their_rows_are_stored(table: DeltaRs, trips: Path) -> None:
-    orders = [order(trips, table.client_factory(), number, tries=50, most=100_000) for number in (1, 2)]
-    with WorkerPool(orders, trips.parent) as crew:
+    sizes = {"tries": 50, "most": 100_000}
+    with WorkerPool(lambda n: order(trips, table.client_factory(), n, **sizes), 2, trips.parent) as crew:
         assert len(crew.pids) == 2 and not crew.has_failed()
         crew.warm()
         start = crew.write(0.5)
@@ -193,9 +193,7 @@ def test_processes_begin_together_and_their_rows_are_stored(table: DeltaRs, trip
 
 
 def test_killed_writer_is_detected_and_its_records_remain(trips: Path) -> None:
-    with WorkerPool(
-        [order(trips, NullClientFactory(), number, most=5_000_000) for number in (1, 2)], trips.parent
-    ) as crew:
+    with WorkerPool(lambda n: order(trips, NullClientFactory(), n, most=5_000_000), 2, trips.parent) as crew:
         crew.warm()
         for member in crew._members:
             member.tell("go", 0, time.perf_counter_ns() + 60_000_000_000)

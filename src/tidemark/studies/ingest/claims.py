@@ -21,25 +21,18 @@ from tidemark.studies.ingest.published import Printed
 from tidemark.studies.ingest.tables.faults import costly, retry_of, series_with_kills, twice
 from tidemark.studies.ingest.tables.maintenance import kept_of, pairs, round_s
 
-
-class IngestClaimData(ClaimData):
-    """Evidence from runs of writers. A run that lost rows is evidence of the loss; its speeds raise NotAvailable."""
-
-    losses_count = True
-
-
 OWN: dict[str, Measure] = {}
 
 
 @measure(OWN)
-def modes_ratio(claim_data: IngestClaimData, quantity: Metric, system: str, modes: list[str]) -> Measured:
+def modes_ratio(claim_data: ClaimData, quantity: Metric, system: str, modes: list[str]) -> Measured:
     """Return the ratio of the quantity in the first mode to that in the second."""
     first, second = (positive(claim_data.hot(quantity, system, mode)) for mode in modes)
     return first.ratio(second), TIMES
 
 
 @measure(OWN)
-def ratio_of_ratios(claim_data: IngestClaimData, quantity: Metric, system: str, vs: str, modes: list[str]) -> Measured:
+def ratio_of_ratios(claim_data: ClaimData, quantity: Metric, system: str, vs: str, modes: list[str]) -> Measured:
     """Return the ratio of `system` to `vs` in the first mode, divided by the same ratio in the second."""
     first, second = (
         positive(claim_data.hot(quantity, system, mode)).ratio(positive(claim_data.hot(quantity, vs, mode)))
@@ -49,14 +42,14 @@ def ratio_of_ratios(claim_data: IngestClaimData, quantity: Metric, system: str, 
 
 
 @measure(OWN)
-def schedule_over_closed(claim_data: IngestClaimData, system: str, mode: str) -> Measured:
+def schedule_over_closed(claim_data: ClaimData, system: str, mode: str) -> Measured:
     """Return the ratio of the p99 of responses by a schedule to that of the closed loop before each window."""
     by_schedule, closed = (positive(claim_data.hot(quantity, system, mode)) for quantity in (RESPONSE_P99, CLOSED_P99))
     return by_schedule.ratio(closed), TIMES
 
 
 @measure(OWN)
-def killed(claim_data: IngestClaimData, system: str, part: str = FAULTS) -> Measured:
+def killed(claim_data: ClaimData, system: str, part: str = FAULTS) -> Measured:
     """Return the share of kills (writers and servers, or a front) after which an acknowledged row is not there once."""
     found = series_with_kills(claim_data.measures.run_set, (part,))
     own = [
@@ -66,7 +59,7 @@ def killed(claim_data: IngestClaimData, system: str, part: str = FAULTS) -> Meas
 
 
 @measure(OWN)
-def sent_twice(claim_data: IngestClaimData, retry: str) -> Measured:
+def sent_twice(claim_data: ClaimData, retry: str) -> Measured:
     """Return the share of kills after which a row is doubled, over all systems whose writers use this `retry`."""
     found = series_with_kills(claim_data.measures.run_set, (FAULTS,))
     own = [each for each in found if each.runs and each.stack == claim_data.stack and retry_of(each) == retry]
@@ -76,7 +69,7 @@ def sent_twice(claim_data: IngestClaimData, retry: str) -> Measured:
 
 
 @measure(OWN)
-def rounds_ratio(claim_data: IngestClaimData, system: str, vs: str) -> Measured:
+def rounds_ratio(claim_data: ClaimData, system: str, vs: str) -> Measured:
     """Return the ratio of the duration of a maintenance round during writes to that of the system `vs`."""
     found = {own.system: own for own, _ in pairs(claim_data.measures.run_set, claim_data.stack)}
     first, second = (
@@ -88,7 +81,7 @@ def rounds_ratio(claim_data: IngestClaimData, system: str, vs: str) -> Measured:
 
 @measure(OWN)
 def smallest_modes_ratio(
-    claim_data: IngestClaimData, quantity: Metric, system: str, first: str, second: str, shapes: list[str]
+    claim_data: ClaimData, quantity: Metric, system: str, first: str, second: str, shapes: list[str]
 ) -> Measured:
     """Return the smallest ratio, over `shapes`, of the quantity under policy `first` to that under `second`."""
     ratios = [modes_ratio(claim_data, quantity, system, [f"{first}-{each}", f"{second}-{each}"])[0] for each in shapes]
@@ -97,7 +90,7 @@ def smallest_modes_ratio(
 
 @measure(OWN)
 def gain_growth(
-    claim_data: IngestClaimData, quantity: Metric, system: str, first: str, second: str, shapes: list[str]
+    claim_data: ClaimData, quantity: Metric, system: str, first: str, second: str, shapes: list[str]
 ) -> Measured:
     """Return the ratio between two policies in the second shape, divided by that in the first."""
     few, many = (
@@ -107,7 +100,7 @@ def gain_growth(
 
 
 @measure(OWN)
-def beside(claim_data: IngestClaimData, quantity: Metric, system: str, mode: str, reason: str) -> Measured:
+def beside(claim_data: ClaimData, quantity: Metric, system: str, mode: str, reason: str) -> Measured:
     """Raise NotAvailable: a number from another machine is not judged. The message gives Tidemark's own value."""
     try:
         ours = estimate_text(quantity.as_shown(claim_data.hot(quantity, system, mode)).estimate(quantity.shown_unit))
@@ -117,34 +110,28 @@ def beside(claim_data: IngestClaimData, quantity: Metric, system: str, mode: str
 
 
 @measure(OWN)
-def not_here(_evidence: IngestClaimData, reason: str) -> Measured:
-    """Raise NotAvailable with `reason`: the claim cannot be run here, or is no measurement."""
-    raise NotAvailable(reason)
-
-
-@measure(OWN)
-def printed_rates(_evidence: IngestClaimData) -> Measured:
+def printed_rates(_evidence: ClaimData) -> Measured:
     """Return the page's highest over its lowest request rate, of direct cells with 500 or 100 rows, 8 to 64 workers."""
     rates = [_rate(each) for each in published.cells() if each.policy == DIRECT and each.rows in (100, 500)]
     return extreme(rates, largest=True).ratio(extreme(rates, largest=False)), TIMES
 
 
 @measure(OWN)
-def printed_objects(_evidence: IngestClaimData) -> Measured:
+def printed_objects(_evidence: ClaimData) -> Measured:
     """Return the page's objects per second of 32 workers with its coordinator, over those of 8 workers without it."""
     bundled, direct = published.cell(3, BUNDLED, 500, 32), published.cell(2, DIRECT, 500, 8)
     return _count(bundled.files, "bundled").ratio(_count(direct.files, "direct")), TIMES
 
 
 @measure(OWN)
-def printed_outstanding(_evidence: IngestClaimData, workers: int, rows: int) -> Measured:
+def printed_outstanding(_evidence: ClaimData, workers: int, rows: int) -> Measured:
     """Return the rows that workers with one request each can have waiting, over the buffer's limit; both are exact."""
     return _exact(workers * rows / published.THRESHOLD_ROWS), TIMES
 
 
 @measure(OWN)
 def printed_requests_a_file(
-    _evidence: IngestClaimData, table: int, policy: str, rows: int, workers: int, by: int = 1
+    _evidence: ClaimData, table: int, policy: str, rows: int, workers: int, by: int = 1
 ) -> Measured:
     """Return the requests per file of a cell of the page, divided by `by`."""
     chosen = published.cell(table, policy, rows, workers)
@@ -153,14 +140,14 @@ def printed_requests_a_file(
 
 
 @measure(OWN)
-def printed_files_twice(_evidence: IngestClaimData) -> Measured:
+def printed_files_twice(_evidence: ClaimData) -> Measured:
     """Return the files of one cell in the page's third table, over those of the same cell in its second."""
     later, earlier = (published.cell(table, STAGED, 500, 16) for table in (3, 2))
     return _count(later.files, "later").ratio(_count(earlier.files, "earlier")), TIMES
 
 
 @measure(OWN)
-def printed_gap(_evidence: IngestClaimData) -> Measured:
+def printed_gap(_evidence: ClaimData) -> Measured:
     """Return the ingest rate of others over kyma's sustained rate, both by the page's own numbers."""
     low, high = published.BEHIND
     draws = generator("printed", "gap").uniform(math.log(low), math.log(high), REPLICATES)
@@ -169,7 +156,7 @@ def printed_gap(_evidence: IngestClaimData) -> Measured:
 
 
 @measure(OWN)
-def printed_kills(_evidence: IngestClaimData) -> Measured:
+def printed_kills(_evidence: ClaimData) -> Measured:
     """Return the share of kills that lose something, given that none of the page's kills did (Jeffreys interval)."""
     return share(0, published.KILLS, generator("printed", "kills")), ""
 

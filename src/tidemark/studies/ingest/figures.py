@@ -148,8 +148,7 @@ def group(context: FigureContext) -> DrawnFigure:
     if not found:
         raise NotAvailable("no requests were gathered and committed one by one as well")
     made = style.frame(style.PAGE, GROUP_ROW * len(found) + 0.1)
-    wide = (style.PAGE - GROUP_LEFT - GROUP_GAP - 0.15) / 2
-    panels = (made.axes(GROUP_LEFT, GROUP_GAP + wide + 0.15), made.axes(GROUP_LEFT + wide + GROUP_GAP, 0.15))
+    panels = made.pair(GROUP_LEFT, GROUP_GAP, 0.15)
     for place, (axes, what) in enumerate(zip(panels, ("rows a second, over direct", "p99, over direct"), strict=True)):
         points: dict[str, list[dict[str, object]]] = {STAGED: [], BUNDLED: []}
         for row, (key, policies) in enumerate(found.items()):
@@ -426,13 +425,9 @@ def maintenance(context: FigureContext) -> DrawnFigure:
         raise NotAvailable("no table was maintained while it was written to")
     shown = found[:MOST]
     made = style.frame(style.PAGE, KEPT_PANEL * len(shown))
-    wide = (style.PAGE - LEFT - KEPT_GAP - KEPT_RIGHT) / 2
     for place, (kept, control) in enumerate(shown):
         bottom = KEPT_PANEL * (len(shown) - 1 - place)
-        both = (
-            made.axes(LEFT, KEPT_RIGHT + wide + KEPT_GAP, bottom=bottom, height=KEPT_PANEL - KEPT_APART),
-            made.axes(LEFT + wide + KEPT_GAP, KEPT_RIGHT, bottom=bottom, height=KEPT_PANEL - KEPT_APART),
-        )
+        both = made.pair(LEFT, KEPT_GAP, KEPT_RIGHT, bottom, KEPT_PANEL - KEPT_APART)
         colour = context.colour(kept[0].series)
         for runs, line, name in ((kept, "-", "maintained"), (control, DASHED, "not maintained")):
             if not runs:

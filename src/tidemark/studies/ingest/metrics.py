@@ -20,14 +20,7 @@ from tidemark.analysis.statistics import BootstrapEstimate, counted, generator, 
 from tidemark.runs.run import Run
 from tidemark.studies.ingest.load.records import ACKED, FAILED, GIVEN_UP, NOT_TOLD, REFUSED, UNKNOWN
 from tidemark.studies.ingest.parts import CUT, FAULTS, FRONT
-from tidemark.studies.ingest.record import (
-    ClosedLoop,
-    ClosedLoopRecord,
-    CommitRecord,
-    RequestRecord,
-    Schedule,
-    ScheduleRecord,
-)
+from tidemark.studies.ingest.record import ClosedLoop, CommitRecord, RequestRecord, Schedule
 from tidemark.studies.ingest.settings import GROUP, PRUNING, TAIL
 from tidemark.systems.pruning_dataset import PREDICATES
 
@@ -57,10 +50,18 @@ def outcomes(run: Run) -> NDArray[np.str_]:
     return run.words("outcome")
 
 
+def ends_ns(run: Run) -> NDArray[np.int64]:
+    """Return int64[attempts]: the end of each, in nanoseconds of the window."""
+    return run.column("start_ns") + run.column("elapsed_ns")
+
+
 def acked_inside(run: Run) -> NDArray[np.bool_]:
-    """Return bool[attempts]: True if acknowledged before the window's end; raise NotAvailable if none was."""
-    ends = run.column("start_ns") + run.column("elapsed_ns")
-    found: NDArray[np.bool_] = (outcomes(run) == ACKED) & (ends <= run.manifest.elapsed_ns)
+    """Return bool[attempts]: True if acknowledged before the window's end.
+
+    Raise NotAvailable if none was, or if the run's speeds are no results.
+    """
+    acked = outcomes(_sound(run)) == ACKED
+    found: NDArray[np.bool_] = acked & (ends_ns(run) <= run.manifest.elapsed_ns)
     if not found.any():
         raise NotAvailable("no commit was acknowledged inside the window")
     return found
@@ -73,14 +74,13 @@ def is_group(run: Run) -> bool:
 
 def _requests(run: Run) -> BootstrapEstimate:
     """Return acknowledged batches per second of the window; each batch is a commit, except behind a front."""
-    chosen = acked_inside(_sound(run))
-    return _rate(run, (run.column("start_ns") + run.column("elapsed_ns"))[chosen], "requests")
+    return _rate(run, ends_ns(run)[acked_inside(run)], "requests")
 
 
 def _commits(run: Run) -> BootstrapEstimate:
     """Return acknowledged commits per second of the window."""
-    chosen = acked_inside(_sound(run))
-    ends = (run.column("start_ns") + run.column("elapsed_ns"))[chosen]
+    chosen = acked_inside(run)
+    ends = ends_ns(run)[chosen]
     if is_group(run):  # for clients, a commit ends when the first of its requests is answered
         order = np.argsort(ends, kind="stable")
         ends = ends[order][np.unique(run.column("commit")[chosen][order], return_index=True)[1]]
@@ -101,7 +101,7 @@ def _rows(run: Run) -> BootstrapEstimate:
 
 def _latency(run: Run, probability: float) -> BootstrapEstimate:
     """Return a quantile of commit latency (ms), from the first try to the acknowledgement, by samples in time order."""
-    chosen = acked_inside(_sound(run))
+    chosen = acked_inside(run)
     times = np.maximum(run.column("response_ns")[chosen], 1)
     least = round(1 / (1 - probability))
     if len(times) < least:
@@ -162,7 +162,7 @@ def _wrong_rows(run: Run, name: str) -> BootstrapEstimate:
 
 def _fairness(run: Run) -> BootstrapEstimate:
     """Return Jain's index of the writers' acknowledged commits: 1 if all have equally many, 1/N if one has all."""
-    chosen = acked_inside(_sound(run))
+    chosen = acked_inside(run)
     given = dict(run.manifest.config)
     writers = int(given["clients" if is_group(run) else "writers"])
     if writers == 1:
@@ -267,15 +267,15 @@ def _on_schedule(run: Run) -> Run:
 
 
 def _closed_loop(run: Run) -> ClosedLoop:
-    return _on_schedule(run).record(ClosedLoopRecord).closed
+    return _on_schedule(run).record(ClosedLoop)
 
 
 def _schedule(run: Run) -> Schedule:
-    return _on_schedule(run).record(ScheduleRecord).schedule
+    return _on_schedule(run).record(Schedule)
 
 
 def is_overloaded(run: Run) -> bool:
-    return run.record(ScheduleRecord).schedule.overloaded
+    return run.record(Schedule).overloaded
 
 
 def responses(run: Run) -> Times:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 class OracleRecord:
     """Counts of rows, unless named as batches; see `window.oracle.Finding`. The part `pruning` has only `words`."""
 
+    below = "oracle"
+
     expected: int = 0
     found: int = 0
     lost: int = 0
@@ -20,13 +22,6 @@ class OracleRecord:
     not_done: int = 0
     unread: str | None = None
     words: str
-
-
-@dataclass(frozen=True, slots=True)
-class CheckRecord:
-    """The oracle's findings in the table after the window."""
-
-    oracle: OracleRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +68,8 @@ class PruningRecord:
 class ClosedLoop:
     """Requests in a closed loop before the window."""
 
+    below = "closed"
+
     requests_per_s: float
     seconds: float
     cycle_ns: int  # median time between two starts of one client
@@ -83,20 +80,12 @@ class ClosedLoop:
 class Schedule:
     """Requests that were due by a schedule in the window."""
 
+    below = "schedule"
+
     requests_per_s: float
     scheduled: int
     not_begun: int
     overloaded: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ClosedLoopRecord:
-    closed: ClosedLoop
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduleRecord:
-    schedule: Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +124,10 @@ class Undisturbed:
 class Losses:
     """Findings before the first kill, and after each kill in time order."""
 
+    below = "faults"
+
     undisturbed: Undisturbed
     kills: tuple[Loss, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FaultsRecord:
-    faults: Losses
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +201,7 @@ class PowerCutRecord:
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceCall:
-    """One call of maintenance, as `load.compactor.Call`; moments are seconds of the window."""
+    """One call of maintenance, as `load.maintenance.rounds` yields it; moments are seconds of the window."""
 
     moment_s: float
     seconds: float
@@ -252,16 +238,13 @@ class SizeAt:
 class Maintenance:
     """Calls, reads and sizes in a window; `left_undone` states what the client does not perform, if it performs any."""
 
+    below = "maintenance"
+
     left_undone: str | None
     calls: tuple[MaintenanceCall, ...]
     reads: Counts
     sizes: tuple[SizeAt, ...]
     looks_failed: int  # sizes that could not be determined
-
-
-@dataclass(frozen=True, slots=True)
-class MaintenanceRecord:
-    maintenance: Maintenance
 
 
 def in_seconds(nanoseconds: int) -> float:

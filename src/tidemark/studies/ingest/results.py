@@ -1,23 +1,164 @@
-"""Results of the study: its quantities, tables, figures and claims, and its contribution to the paper."""
+"""Results of the study: its tables, figures, claims, chapter, and the columns of the report's first table."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from tidemark.analysis.measures import Measures
+from tidemark.analysis.metrics import HIGHER, NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.analysis.text_blocks import SentenceWriter, or_why
+from tidemark.results.claims.claim_data import LossClaimData
 from tidemark.results.publication import Publication
-from tidemark.runs.runset import RunSet
+from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, hot_of
+from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import Written, chapter_of, claims_of, figure_specs_of, tables_of
 from tidemark.studies.ingest import published
-from tidemark.studies.ingest.claims import MEASURES, IngestClaimData
+from tidemark.studies.ingest.claims import MEASURES
 from tidemark.studies.ingest.gateway.group_commit import BUNDLED, STAGED
-from tidemark.studies.ingest.metrics import QUANTITIES
-from tidemark.studies.ingest.questions import QUESTIONS
+from tidemark.studies.ingest.load.records import BLIND
+from tidemark.studies.ingest.metrics import COMMITS, CONFLICTS, FAIRNESS, LOST, P50, P99, QUANTITIES, ROWS
+from tidemark.studies.ingest.parts import CUT, FAULTS, CutSettings, part_name
+from tidemark.studies.ingest.settings import GROUP, ONE, WRITERS, GroupSettings, WritersSettings
 from tidemark.studies.ingest.study import STUDY
 from tidemark.studies.ingest.tables import faults, kyma, maintenance, requests, storage, writers
-from tidemark.studies.ingest.tables.columns import UNEQUAL
 from tidemark.studies.study import Results
+from tidemark.systems.base import FULL
+
+PERCENT = 100.0
+
+
+def _shared(asked: SystemRuns) -> list[Series]:
+    """Return the series with one table for all writers, by number of writers; raise NotAvailable if none has runs."""
+    own = [each for each in asked.series if part_name(each) == WRITERS]
+    found = [each for each in own if WritersSettings.of(each).tables == ONE and each.runs]
+    if not found:
+        raise NotAvailable(own[0].missing() if own else "not measured")
+    return sorted(found, key=lambda each: WritersSettings.of(each).writers)
+
+
+def _alone(asked: SystemRuns) -> Series:
+    first = _shared(asked)[0]
+    if WritersSettings.of(first).writers != 1:
+        raise NotAvailable("not measured with one writer")
+    return first
+
+
+def _most(asked: SystemRuns) -> Series:
+    """Return the series with the most writers."""
+    return _shared(asked)[-1]
+
+
+def _gathered(asked: SystemRuns) -> Series:
+    """Return the series of staged requests with the most clients; raise NotAvailable if none has runs."""
+    own = [each for each in asked.series if part_name(each) == GROUP and GroupSettings.of(each).policy == STAGED]
+    found = [each for each in own if each.runs]
+    if not found:
+        raise NotAvailable(own[0].missing() if own else "no requests were gathered in front of it")
+    return max(found, key=lambda each: requests.shape(each)[::-1])
+
+
+def _with_kills(asked: SystemRuns) -> Series:
+    return asked.first(lambda each: part_name(each) == FAULTS and faults.retry_of(each) != BLIND, "nothing was killed")
+
+
+def _with_cuts(asked: SystemRuns) -> Series:
+    """Return the power-cut series with the configured durability, not the one with full durability."""
+    return asked.first(
+        lambda each: part_name(each) == CUT and CutSettings.of(each).durability != FULL, "its power was not cut"
+    )
+
+
+def _wrong_maintained(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
+    found = asked.first(maintenance.is_maintained, "nothing was maintained while it was written to")
+    return maintenance.wrong(maintenance.kept_of(found)).scaled(PERCENT)
+
+
+def _writers(asked: SystemRuns, _mode: str | None) -> str:
+    return f"{WritersSettings.of(_most(asked)).writers:,} writers"
+
+
+def _kills(asked: SystemRuns, _mode: str | None) -> str:
+    return f"{sum(len(killed.each) for killed in faults.killed_of(_with_kills(asked))):,} kills"
+
+
+def _cuts(asked: SystemRuns, _mode: str | None) -> str:
+    cuts = faults.Cuts.of(_with_cuts(asked))
+    return f"{len(cuts.each):,} cut{'s' if len(cuts.each) > 1 else ''}" + (", unreadable" if cuts.unread else "")
+
+
+def _shape(asked: SystemRuns, _mode: str | None) -> str:
+    rows, clients = requests.shape(_gathered(asked))
+    return f"{rows:,} rows a request, {clients:,} clients"
+
+
+QUESTIONS = (
+    SummaryMetric(
+        "commits-alone", "Commits/s, one writer", "commits/s", hot_of(COMMITS, _alone), better=HIGHER,
+        hint="Acknowledged commits of one writer in a closed loop, by the length of the window. Hot runs.",
+    ),
+    SummaryMetric(
+        "commits-many", "Commits/s, many writers", "commits/s", hot_of(COMMITS, _most), better=HIGHER, note=_writers,
+        hint="Acknowledged commits of all writers of one table, with the most that were measured. Hot runs.",
+        asks="Most commits a second to one table, many writers",
+    ),
+    SummaryMetric(
+        "commit-alone", "Commit, one writer", "ms", hot_of(P50, _alone),
+        hint="Median time of an acknowledged commit of one writer. Hot runs.",
+    ),
+    SummaryMetric(
+        "commit-p99-many", "Commit p99, many writers", "ms", hot_of(P99, _most), note=_writers,
+        hint="99 of 100 commits are acknowledged sooner, their retries included, with the most writers. Hot runs.",
+    ),
+    SummaryMetric(
+        "conflicts-many", "Refused, many writers", "%", hot_of(CONFLICTS, _most, PERCENT), signed=True, note=_writers,
+        hint="Share of commits tried that are refused because another one came first, with the most writers, as far "
+        "as catalog or client tell. Hot runs.",
+    ),
+    SummaryMetric(
+        "fairness-many", "Fairness", "", hot_of(FAIRNESS, _most), better=HIGHER, signed=True, note=_writers,
+        hint="Jain's index of the writers' commits: 1 where all have as many. Hot runs.",
+    ),
+    SummaryMetric(
+        "rows-gathered", "Rows/s, requests gathered", "rows/s", hot_of(ROWS, _gathered), better=HIGHER, note=_shape,
+        hint="Acknowledged rows of clients behind a front that gathers their requests in a buffer, which is one "
+        "commit, by the length of the window; with the most clients that were measured. Hot runs.",
+        asks="Most rows a second, requests gathered",
+    ),
+    SummaryMetric(
+        "p99-gathered", "Request p99, gathered", "ms", hot_of(P99, _gathered), note=_shape,
+        hint="99 of 100 such requests are acknowledged sooner. Hot runs.",
+    ),
+    SummaryMetric(
+        "lost-many", "Rows lost, many writers", "%", hot_of(LOST, _most, PERCENT), signed=True, note=_writers,
+        hint="Share of acknowledged rows that another client does not find, with the most writers. Hot runs.",
+        asks="Most rows lost, many writers", extreme="worst",
+        none="No system was seen to lose a row",
+    ),
+    SummaryMetric(
+        "lost-killed", "Kills that lose rows", "%",
+        lambda asked, _mode: faults.costly(_with_kills(asked)).scaled(PERCENT), signed=True, note=_kills,
+        hint="Share of kills (SIGKILL) of a writer or a server, with writes in flight, after which an acknowledged row "
+        "is gone or there twice. Few kills leave a wide interval.",
+        asks="Is anything lost when it is killed?", extreme="worst",
+        none="No kill of any system lost an acknowledged row",
+    ),
+    SummaryMetric(
+        "wrong-maintained", "Rows lost or doubled, maintained", "%", _wrong_maintained, signed=True,
+        hint="Share of acknowledged rows that another client does not find once, where the table was flushed, merged, "
+        "expired or vacuumed while writers wrote.",
+        asks="Is anything lost or doubled when it is maintained?", extreme="worst",
+        none="No maintenance during writes lost or doubled a row",
+    ),
+    SummaryMetric(
+        "lost-cut", "Power cuts that lose rows", "%",
+        lambda asked, _mode: faults.costly_cuts(_with_cuts(asked)).scaled(PERCENT), signed=True, note=_cuts,
+        hint="Share of cuts of the power, with writes in flight, after which an acknowledged row is gone, or the "
+        "table cannot be read. The kernel's memory is lost, a disk's own cache is not. Few cuts leave a wide interval.",
+        asks="Is anything lost when the power is?", extreme="worst",
+        none="No cut of the power lost an acknowledged row",
+    ),
+)  # fmt: skip
 
 FINDINGS = (
     "scaling", "conflicts", "lost", "retrying", "group-staged", "group-bundled", "open-closed", "trips", "killed",
@@ -75,7 +216,7 @@ RESULTS = Results(
         STUDY,
         QUANTITIES,
         MEASURES,
-        IngestClaimData,
+        LossClaimData,
         set_up_bytes=2.2e9,
         remarks=(
             "kyma is in no registry: its absolute numbers are shown next to Tidemark's and are not judged. Its claims "
@@ -83,7 +224,7 @@ RESULTS = Results(
         ),
     ),
     paper=chapter_of(STUDY, _values, Writer, lambda writer: [writer.written[f"ingest-{name}"] for name in FINDINGS]),
-    notes=lambda _run_set: (UNEQUAL,),
+    notes=lambda _run_set: (writers.UNEQUAL,),
     questions=QUESTIONS,
     costs=storage.costs,
 )

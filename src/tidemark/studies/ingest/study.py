@@ -13,7 +13,7 @@ from tidemark.measure.workload import Workload
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.polaris import Polaris
 from tidemark.studies.ingest.parts import PARTS, CutSettings, settings_of
-from tidemark.studies.ingest.settings import SECTION, IngestSection, IngestSettings
+from tidemark.studies.ingest.settings import SECTION, IngestSection, IngestSettings, table_class
 from tidemark.studies.study import Study
 from tidemark.systems.base import Capability, Variant
 from tidemark.systems.registry import spec_of, variant, with_defaults
@@ -28,12 +28,12 @@ STUDY = Study(
 # Modules with the measurement window of each part. Full names, since the digest of measuring code follows such names.
 STAGES = {
     "writers": "tidemark.studies.ingest.window.runner",
-    "group": "tidemark.studies.ingest.window.group_commit",
+    "group": "tidemark.studies.ingest.window.runner",
     "tail": "tidemark.studies.ingest.window.open_loop",
     "storage": "tidemark.studies.ingest.window.runner",
     "pruning": "tidemark.studies.ingest.window.pruning",
     "faults": "tidemark.studies.ingest.window.fault_injection",
-    "front": "tidemark.studies.ingest.window.gateway_crash",
+    "front": "tidemark.studies.ingest.window.fault_injection",
     "maintenance": "tidemark.studies.ingest.window.maintenance",
     "cut": "tidemark.studies.ingest.window.power_failure",
 }
@@ -53,8 +53,7 @@ class Ingest(Workload):
     @classmethod
     def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:
         """Return why the series cannot run, also if only one process may write: writers do not create the table."""
-        system = variant.system
-        refused = system.refuses_writers(variant.options) if issubclass(system, TableSystem) else None
+        refused = table_class(variant).refuses_writers(variant.options)
         return super().unavailable(spec, variant) or refused or settings_of(spec).refused_by(variant)
 
     @contextmanager

@@ -30,7 +30,7 @@ import signal
 import sys
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from tidemark.studies.ingest.gateway import protocol
@@ -254,15 +254,7 @@ class GatewayConfig:
 
 
 async def serve(order: GatewayConfig) -> None:
-    front = Gateway(
-        order.client_factory,
-        order.schema,
-        order.policy,
-        token=order.token,
-        writers=order.writers,
-        tries=order.tries,
-        limits=order.limits,
-    )
+    front = Gateway(**{each.name: getattr(order, each.name) for each in fields(order)})
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, ended.set)
     port = await front.start()

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,48 +24,30 @@ from tidemark import without_pandas
 from tidemark.code import PACKAGE
 from tidemark.errors import MachineError, SystemFailure
 from tidemark.machine.processes import cpu_seconds
+from tidemark.machine.sampler import Group
 from tidemark.services.programs.process import launched, server_environment
 from tidemark.services.programs.worker import READY_S, Worker
+from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import HOST, GatewayConfig
-from tidemark.studies.ingest.load.reconnecting_writer import ReconnectingWriterConfig, publish_factory
 from tidemark.studies.ingest.load.records import NEVER, WIDTH, first_acked
 from tidemark.studies.ingest.load.requests import ClientConfig
-from tidemark.studies.ingest.load.writer import WorkerConfig
+from tidemark.studies.ingest.load.writer import WorkerConfig, publish
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
     from tidemark.measure.workload import TestBed
-    from tidemark.studies.ingest.parts import CutSettings, FaultSettings, MaintenanceSettings
-    from tidemark.studies.ingest.settings import TailSettings, WritersSettings
+    from tidemark.studies.ingest.parts import CutSettings, FaultSettings, FrontSettings, MaintenanceSettings
+    from tidemark.studies.ingest.settings import GroupSettings, TailSettings, WritersSettings
 
 # The programs, by their modules.
-WRITER, RECONNECTING_WRITER = "tidemark.studies.ingest.load.writer", "tidemark.studies.ingest.load.reconnecting_writer"
-FRONT, CLIENTS = "tidemark.studies.ingest.gateway.server", "tidemark.studies.ingest.load.requests"
+WRITER, REQUESTS = "tidemark.studies.ingest.load.writer", "tidemark.studies.ingest.load.requests"
+FRONT = "tidemark.studies.ingest.gateway.server"
+WRITERS, CLIENTS = "writers", "clients"  # process groups: writers of the table, and clients of a front
 DRAIN_S = 60.0  # after the window's end, for operations in flight
-LATE_COMMIT = f"a commit did not return within {DRAIN_S:.0f} s of the window's end"
-LATE_REQUEST = f"a request was not answered within {DRAIN_S:.0f} s of the window's end"
 HEAD_START_NS = 50_000_000  # from the start command to the common start
 LOOK_S = 0.2
 MOST_A_SECOND = 10_000  # attempts of a reconnecting writer that its records have room for
-FACTORY = ".client-factory"
-
-
-class Writing(Protocol):
-    """Interface to the writers' processes, however they are controlled."""
-
-    said: tuple[str, ...]  # their first errors
-
-    @property
-    def pids(self) -> list[int]: ...
-
-    def ended_seconds(self) -> float:
-        """Return the CPU seconds of the processes that were ended before their work was done."""
-
-    def has_failed(self) -> bool:
-        """Return True if one of the processes ended with an error."""
-
-    def records(self) -> list[NDArray[np.int64]]:
-        """Return the records of each writer, by writer number."""
+FACTORY, PORT = ".client-factory", ".front"  # files with what may change: for writers, and for clients of a front
 
 
 class Program(Worker):
@@ -84,10 +66,10 @@ class Program(Worker):
 
 
 class Writer(Program):
-    """Process of one writer, which runs the module `program`."""
+    """Process of one writer."""
 
-    def __init__(self, order: WorkerConfig, folder: Path, program: str = WRITER) -> None:
-        super().__init__(f"writer {order.number}", program, order, folder)
+    def __init__(self, order: WorkerConfig, folder: Path) -> None:
+        super().__init__(f"writer {order.number}", WRITER, order, folder)
         self.order = order
 
     def records(self) -> NDArray[np.int64]:
@@ -103,116 +85,198 @@ def noted(path: Path, most: int, who: str) -> NDArray[np.int64]:
     return np.fromfile(path, np.int64, WIDTH * count, offset=8 * WIDTH).reshape(count, WIDTH)
 
 
-class Workers(ABC):
-    """Context manager for writers: on entry all have opened their clients, and after exit none runs."""
+class Pool(ABC):
+    """Context manager for the processes of a load: on entry all are ready, and after exit none runs."""
 
-    def __init__(self) -> None:
-        self._members: list[Writer] = []  # by writer number
-        self.said: tuple[str, ...] = ()
+    late = f"a commit did not return within {DRAIN_S:.0f} s of the window's end"
+
+    def __init__(self, folder: Path) -> None:
+        """Set up the pool; the processes leave their records and logs in `folder`."""
+        self._folder = folder
+        self._programs: list[Program] = []
+        self._killed: list[Program] = []
+        self._killed_seconds = 0.0  # their CPU time
+        self._cancelled = False
+        self.said: tuple[str, ...] = ()  # first errors of the processes
 
     @abstractmethod
     def _start(self) -> None:
-        """Start the initial writers, one after the other, as `_members`."""
+        """Start the initial processes, and wait until they are ready."""
 
     def __enter__(self) -> Self:
         try:
             self._start()
-            for member in self._members:
-                member.heard("ready")
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        for member in self._members:
-            member.end()
+        for program in reversed(self._programs):
+            program.end()
 
     @property
-    def _living(self) -> list[Writer]:
-        """The writers that were not killed."""
-        return self._members
-
-    @property
+    @abstractmethod
     def pids(self) -> list[int]:
-        return [member.pid for member in self._living]
+        """Pids of the processes that write to the table."""
 
-    def has_failed(self) -> bool:
-        """Return True if a writer that was not killed ended with an error."""
-        return any(member.process.poll() not in (None, 0) for member in self._living)
+    @property
+    @abstractmethod
+    def asked(self) -> Sequence[Program]:
+        """The programs that send requests, each a writer, or one with all clients."""
 
-    def records(self) -> list[NDArray[np.int64]]:
-        return [member.records() for member in self._members]
+    @property
+    @abstractmethod
+    def numbers(self) -> list[int]:
+        """Numbers, from 1, of the writers that were not killed, or of all clients."""
 
+    @property
+    def _together(self) -> Sequence[Program]:
+        """The programs that start at the same moment."""
+        return self.asked
 
-class Undisturbed:
-    """Base of the pools whose processes are not killed, and whose `write` can be ended early."""
-
-    _cancelled = False
+    def groups(self) -> dict[str, Group]:
+        """Return the groups of processes by name."""
+        return {WRITERS: Group(lambda: self.pids, ended=self.ended_seconds)}
 
     def ended_seconds(self) -> float:
-        return 0.0
+        """Return the CPU seconds of the processes that were ended before their work was done."""
+        return self._killed_seconds
+
+    def has_failed(self) -> bool:
+        """Return True if a process that was not killed ended with an error."""
+        return any(each.process.poll() not in (None, 0) for each in self._programs if each not in self._killed)
+
+    @abstractmethod
+    def records_of(self, number: int) -> NDArray[np.int64]:
+        """Return the records of the writer or client with this number, from 1, as `Writer.records` does."""
+
+    @abstractmethod
+    def records(self) -> list[NDArray[np.int64]]:
+        """Return the records of each writer or client, by number."""
+
+    def acked_since(self, number: int, moment_ns: int) -> int | None:
+        """Return when (ns) the first request begun at `moment_ns` or later was acknowledged, or None if none was."""
+        return first_acked(self.records_of(number), moment_ns)
+
+    def warm(self) -> None:
+        """Have all send their uncounted warm-up requests at the same time."""
+        for program in self.asked:
+            program.tell("write")
+        for program in self.asked:
+            program.heard("warm")
+
+    def write(self, seconds: float) -> int | None:
+        """Run all for `seconds`; return the start time (ns), or None if abandoned."""
+        start = time.perf_counter_ns() + HEAD_START_NS
+        for program in self._together:
+            program.tell("go", start, start + round(seconds * 1e9))
+        deadline, lines = time.monotonic() + seconds + DRAIN_S, []
+        for program in self.asked:
+            while (words := program.hear("done", time.monotonic() + LOOK_S)) is None:
+                if self._cancelled:
+                    return None
+                if time.monotonic() > deadline:
+                    raise SystemFailure(self.late)
+            lines += json.loads(words)
+        self._finish(lines)
+        return start
 
     def cancel(self) -> None:
         """Make `write` end; called from another thread."""
         self._cancelled = True
 
-    def _done(self, program: Program, deadline: float, late: str) -> str | None:
-        """Return the report of a `program` that is done, or None if cancelled; SystemFailure(late) at the deadline."""
-        while (words := program.hear("done", time.monotonic() + LOOK_S)) is None:
-            if self._cancelled:
-                return None
-            if time.monotonic() > deadline:
-                raise SystemFailure(late)
-        return words
-
-
-class WorkerPool(Undisturbed, Workers):
-    """Undisturbed writers, one for each order."""
-
-    def __init__(self, orders: Sequence[WorkerConfig], folder: Path, program: str = WRITER) -> None:
-        """Set up the writers; `program` is the module that each of them runs."""
-        super().__init__()
-        self._orders, self._folder, self._program = orders, folder, program
-
-    def _start(self) -> None:
-        for order in self._orders:
-            self._members.append(Writer(order, self._folder, self._program))
-
-    @property
-    def asking(self) -> Program:
-        """The first writer."""
-        return self._members[0]
-
-    @property
-    def _together(self) -> Sequence[Program]:
-        """The programs that start at the same moment."""
-        return self._members
-
-    def warm(self) -> None:
-        """Have all writers write their uncounted warm-up batches at the same time."""
-        for member in self._members:
-            member.tell("write")
-        for member in self._members:
-            member.heard("warm")
-
-    def write(self, seconds: float) -> int | None:
-        """Run all writers for `seconds`; return the start time (ns), or None if abandoned."""
-        start = time.perf_counter_ns() + HEAD_START_NS
-        for program in self._together:
-            program.tell("go", start, start + round(seconds * 1e9))
-        deadline, lines = time.monotonic() + seconds + DRAIN_S, []
-        for member in self._members:
-            words = self._done(member, deadline, LATE_COMMIT)
-            if words is None:
-                return None
-            lines += json.loads(words)
-        self.said = tuple(dict.fromkeys(lines))
+    def go(self) -> int:
+        """Start all, to run until `end`; return the time (ns) before the first may have begun."""
+        start = time.perf_counter_ns()
+        for program in self.asked:
+            program.tell("go")
         return start
 
+    def end(self) -> int:
+        """Have all finish what they began and begin nothing else; return the time (ns) of that request."""
+        moment = time.perf_counter_ns()
+        for program in self.asked:
+            program.tell("end")
+        deadline, lines = time.monotonic() + DRAIN_S, []
+        for program in self.asked:
+            lines += json.loads(program.heard("done", deadline, self.late))
+        self._finish(lines)
+        return moment
 
-class GatewayPool(Undisturbed):
-    """Context manager for a front and its clients: on entry the front listens and all clients are connected."""
+    def _finish(self, lines: list[str]) -> None:
+        """Keep the first errors of the programs that have ended."""
+        self.said = tuple(dict.fromkeys(lines))
+
+    def _kill(self, program: Program) -> int:
+        """Kill a program at once (SIGKILL); return the time (ns) just before."""
+        self._killed_seconds += cpu_seconds(program.pid)
+        self._killed.append(program)
+        moment = time.perf_counter_ns()
+        program.end()
+        return moment
+
+
+class WorkerPool(Pool):
+    """Writers, initially `count` of them, numbered from 1; a killed one can have a successor."""
+
+    def __init__(self, order: Callable[[int], WorkerConfig], count: int, folder: Path) -> None:
+        """Set up the writers; `order` returns the order for a writer's number, and each number is used once."""
+        super().__init__(folder)
+        self._order, self._count = order, count
+        self._members: list[Writer] = []
+
+    def _start(self) -> None:
+        for member in [self._join() for _ in range(self._count)]:
+            member.heard("ready")
+
+    def _join(self) -> Writer:
+        member = Writer(self._order(len(self._members) + 1), self._folder)
+        self._members.append(member)
+        self._programs.append(member)
+        return member
+
+    @property
+    def asked(self) -> Sequence[Writer]:
+        """The writers that were not killed."""
+        return [member for member in self._members if member not in self._killed]
+
+    @property
+    def pids(self) -> list[int]:
+        return [member.pid for member in self.asked]
+
+    @property
+    def numbers(self) -> list[int]:
+        return [member.order.number for member in self.asked]
+
+    def records_of(self, number: int) -> NDArray[np.int64]:
+        return self._members[number - 1].records()
+
+    def records(self) -> list[NDArray[np.int64]]:
+        return [member.records() for member in self._members]
+
+    def kill(self, number: int) -> int:
+        """Kill the writer with this `number`; return the time (ns) just before."""
+        return self._kill(self._members[number - 1])
+
+    def succeed(self) -> tuple[int, int]:
+        """Start a writer in place of a killed one and let it write; return its number and when it was ready (ns)."""
+        member = self._join()
+        member.heard("ready")
+        ready_ns = time.perf_counter_ns()
+        member.tell("go")
+        return member.order.number, ready_ns
+
+
+class GatewayPool(Pool):
+    """A front and its clients: on entry the front listens and all clients are connected.
+
+    If the clients reconnect, the front may be killed and started again.
+    """
+
+    name = "front"
+    title = "the buffer's process"
+    late = f"a request was not answered within {DRAIN_S:.0f} s of the window's end"
 
     def __init__(
         self,
@@ -223,186 +287,123 @@ class GatewayPool(Undisturbed):
         uncounted: int,
         most: int,
         folder: Path,
-        program: str = CLIENTS,
+        *,
+        reconnects: bool = False,
     ) -> None:
-        """Set up both; records have room for `most` requests per client; `program` is the module of all clients."""
-        self._order, self._trips, self._rows, self._folder, self._program = order, trips, rows, folder, program
-        self._uncounted, self._most = uncounted, most
+        """Set up both; records have room for `most` requests per client."""
+        super().__init__(folder)
+        self._order, self._trips, self._rows = order, trips, rows
+        self._uncounted, self._most, self._reconnects = uncounted, most, reconnects
         self._records = tuple(folder / f".records-{number}" for number in range(1, clients + 1))
-        self._programs: list[Program] = []
-        self.said: tuple[str, ...] = ()
         self.told: dict[str, Any] = {}  # final report of the front
 
-    def __enter__(self) -> Self:
-        try:
-            front = self._front()
-            self._programs.append(front)
-            clients = Program("clients", self._program, self._load(int(front.heard("ready"))), self._folder)
-            self._programs.append(clients)
-            clients.heard("ready")
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
+    def _start(self) -> None:
+        self._programs.append(self._front())
+        sizes = (self._rows, self._uncounted, self._records, self._most)
+        place = self._folder / PORT if self._reconnects else None
+        load = ClientConfig((HOST, self._port()), self._order.token, self._trips, *sizes, place)
+        self._programs.append(clients := Program("clients", REQUESTS, load, self._folder))
+        clients.heard("ready")
 
     def _front(self) -> Program:
         return Program("front", FRONT, self._order, self._folder)
 
-    def _load(self, port: int) -> ClientConfig:
-        """Return the load for the clients of a front that listens at `port`."""
-        return ClientConfig(
-            (HOST, port), self._order.token, self._trips, self._rows, self._uncounted, self._records, self._most
-        )
+    def _port(self) -> int:
+        """Return the port of the front once it listens, and publish it to clients that reconnect."""
+        port = int(self._programs[0].heard("ready"))
+        publish(port, self._folder / PORT)
+        return port
 
-    def __exit__(self, *_: object) -> None:
-        for program in reversed(self._programs):
-            program.end()
+    @property
+    def log_path(self) -> Path:
+        """The front's log; a restarted front appends to it."""
+        return self._programs[0].log
+
+    def kill(self) -> None:
+        """Kill the front, even if requests wait in it."""
+        self._kill(self._programs[0])
+
+    def start(self) -> None:
+        """Start another front in place of a killed one."""
+        self._programs[0] = self._front()
+        self._port()
 
     @property
     def pids(self) -> list[int]:
-        """Pids of the front."""
         return [each.pid for each in self._programs[:1]]
 
     @property
-    def client_pids(self) -> list[int]:
-        return [each.pid for each in self._programs[1:]]
-
-    @property
-    def asking(self) -> Program:
-        """The program of all clients."""
-        return self._programs[1]
-
-    def has_failed(self) -> bool:
-        return any(each.process.poll() not in (None, 0) for each in self._programs)
-
-    def warm(self) -> None:
-        _, clients = self._programs
-        clients.tell("write")
-        clients.heard("warm")
-
-    def write(self, seconds: float) -> int | None:
-        """Run all clients for `seconds`; return the start time (ns), or None if abandoned."""
-        _, clients = self._programs
-        start = time.perf_counter_ns() + HEAD_START_NS
-        clients.tell("go", start, start + round(seconds * 1e9))
-        words = self._done(clients, time.monotonic() + seconds + DRAIN_S, LATE_REQUEST)
-        if words is None:
-            return None
-        self._drain(words)
-        return start
-
-    def _drain(self, words: str) -> None:
-        """End the front, once the clients have ended; `words` are the clients' errors as JSON."""
-        front = self._programs[0]
-        front.process.terminate()
-        self.told = json.loads(front.heard("done", late=f"the front did not end within {READY_S:.0f} s"))
-        self.said = tuple(dict.fromkeys((*self.told["said"], *json.loads(words))))
-
-    def records(self) -> list[NDArray[np.int64]]:
-        """Return the records of each client, by client number."""
-        return [self._noted(number) for number in range(1, len(self._records) + 1)]
-
-    def _noted(self, number: int) -> NDArray[np.int64]:
-        return noted(self._records[number - 1], self._most, f"client {number}")
-
-
-class ReconnectingWriters(Workers):
-    """Writers, initially `count` of them, numbered from 1."""
-
-    def __init__(self, order: Callable[[int], ReconnectingWriterConfig], count: int, folder: Path) -> None:
-        """Create the group; `order` returns the order for a writer's number, and each number is used once."""
-        super().__init__()
-        self._order, self._count, self._folder = order, count, folder
-        self._killed: set[int] = set()
-        self._ended_seconds = 0.0
-
-    def _start(self) -> None:
-        for _ in range(self._count):
-            self._join()
-
-    def _join(self) -> Writer:
-        self._members.append(Writer(self._order(len(self._members) + 1), self._folder, RECONNECTING_WRITER))
-        return self._members[-1]
-
-    @property
-    def _living(self) -> list[Writer]:
-        return [member for member in self._members if member.order.number not in self._killed]
+    def asked(self) -> Sequence[Program]:
+        return self._programs[1:]
 
     @property
     def numbers(self) -> list[int]:
-        """Numbers of the writers that were not killed."""
-        return [member.order.number for member in self._living]
+        return list(range(1, len(self._records) + 1))
 
-    def ended_seconds(self) -> float:
-        return self._ended_seconds
+    def groups(self) -> dict[str, Group]:
+        return {**super().groups(), CLIENTS: Group(lambda: [each.pid for each in self.asked])}
 
-    def go(self) -> int:
-        """Start all writers; return the time (ns) before the first may have begun."""
-        start = time.perf_counter_ns()
-        for member in self._members:
-            member.tell("go")
-        return start
+    def _finish(self, lines: list[str]) -> None:
+        """End the front, once the clients have ended."""
+        front = self._programs[0]
+        front.process.terminate()
+        self.told = json.loads(front.heard("done", late=f"the front did not end within {READY_S:.0f} s"))
+        super()._finish([*self.told["said"], *lines])
 
-    def kill(self, number: int) -> int:
-        """Kill the writer with this `number`; return the time (ns) just before."""
-        member = self._members[number - 1]
-        self._ended_seconds += cpu_seconds(member.pid)
-        self._killed.add(number)
-        moment = time.perf_counter_ns()
-        member.process.kill()
-        member.process.wait()
-        return moment
+    def records_of(self, number: int) -> NDArray[np.int64]:
+        return noted(self._records[number - 1], self._most, f"client {number}")
 
-    def succeed(self) -> tuple[int, int]:
-        """Start a writer in place of a killed one and let it write; return its number and when it was ready (ns)."""
-        member = self._join()
-        member.heard("ready")
-        ready_ns = time.perf_counter_ns()
-        member.tell("go")
-        return member.order.number, ready_ns
-
-    def acked_since(self, number: int, moment_ns: int) -> int | None:
-        """Return when (ns) the first commit begun at `moment_ns` or later was acknowledged, or None if none was yet."""
-        return first_acked(self._members[number - 1].records(), moment_ns)
-
-    def end(self) -> int:
-        """Make all writers finish their batch and begin no other; return the time (ns) of that request."""
-        moment = time.perf_counter_ns()
-        for member in self._living:
-            member.tell("end")
-        deadline, lines = time.monotonic() + DRAIN_S, []
-        for member in self._living:
-            lines += json.loads(member.heard("done", deadline, LATE_COMMIT))
-        self.said = tuple(dict.fromkeys(lines))
-        return moment
+    def records(self) -> list[NDArray[np.int64]]:
+        return [self.records_of(number) for number in self.numbers]
 
 
-def worker_config[Config: WorkerConfig](
-    kind: Callable[..., Config],
+def writer_orders(
     test_bed: TestBed,
-    table: TableSystem,
+    tables: Sequence[TableSystem],
     settings: WritersSettings | TailSettings | MaintenanceSettings | FaultSettings | CutSettings,
-    number: int,
     folder: Path,
     most: int,
-    **own: object,
-) -> Config:
-    """Return the order, of the class `kind` with the fields `own`, for writer `number` (from 1) of `table`.
+    place: Path | None = None,
+    retry: str = NEVER,
+) -> Callable[[int], WorkerConfig]:
+    """Return a function from a writer's number, from 1, to its order; the writers take the tables in turn.
 
-    Its records in `folder` have room for `most` attempts.
+    Their records in `folder` have room for `most` attempts. `place` and `retry` are for those that reconnect.
     """
-    return kind(
-        client_factory=table.client_factory(),
-        number=number,
-        trips=test_bed.workload.trips,
-        rows=settings.rows,
-        tries=settings.tries,
-        uncounted=settings.uncounted,
-        seed=test_bed.spec.seed,
-        records=folder / f".records-{number}",
-        most=most,
-        **own,
-    )
+
+    def order(number: int) -> WorkerConfig:
+        return WorkerConfig(
+            client_factory=tables[(number - 1) % len(tables)].client_factory(),
+            number=number,
+            trips=test_bed.workload.trips,
+            rows=settings.rows,
+            tries=settings.tries,
+            uncounted=settings.uncounted,
+            seed=test_bed.spec.seed,
+            records=folder / f".records-{number}",
+            most=most,
+            place=place,
+            retry=retry,
+        )
+
+    return order
+
+
+def gateway_pool(
+    test_bed: TestBed,
+    table: TableSystem,
+    settings: GroupSettings | TailSettings | FrontSettings,
+    writers: int,
+    most: int,
+    folder: Path,
+    *,
+    reconnects: bool = False,
+) -> GatewayPool:
+    """Return a front of `table` with `writers` table clients, and its clients, which have a new token for it."""
+    schema, trips = test_bed.workload.trips_schema, test_bed.workload.trips
+    order = GatewayConfig(table.client_factory(), schema, settings.rules, new_token(), writers, settings.tries)
+    sizes = (settings.rows, settings.clients, settings.uncounted, most)
+    return GatewayPool(order, trips, *sizes, folder, reconnects=reconnects)
 
 
 def surviving(
@@ -413,22 +414,12 @@ def surviving(
     seconds: float,
     stack: ExitStack,
     retry: str = NEVER,
-) -> ReconnectingWriters:
-    """Return waiting writers of `table`, with room for records of `seconds` seconds; `stack` ends them.
+) -> WorkerPool:
+    """Return waiting writers of `table` that reconnect, with room for records of `seconds` seconds; `stack` ends them.
 
-    `folder` holds their records and the table's `ClientFactory`, which `show_factory` replaces.
+    `folder` holds their records, and in FACTORY the table's current `ClientFactory`.
     """
-    show_factory(table, folder)
-
-    most, place = math.ceil(seconds * MOST_A_SECOND), folder / FACTORY
-
-    def order(number: int) -> ReconnectingWriterConfig:
-        kind = ReconnectingWriterConfig
-        return worker_config(kind, test_bed, table, settings, number, folder, most, place=place, retry=retry)
-
-    return stack.enter_context(ReconnectingWriters(order, settings.writers, folder))
-
-
-def show_factory(table: TableSystem, folder: Path) -> None:
-    """Write the table's current `ClientFactory` to `folder`, for the writers that use this folder."""
-    publish_factory(table.client_factory(), folder / FACTORY)
+    place = folder / FACTORY
+    publish(table.client_factory(), place)
+    order = writer_orders(test_bed, [table], settings, folder, math.ceil(seconds * MOST_A_SECOND), place, retry)
+    return stack.enter_context(WorkerPool(order, settings.writers, folder))

@@ -8,21 +8,21 @@ A request that falls due while all clients are busy starts late, and its respons
 start: a stall delays all requests that fall due during it. In a closed loop it delays one, and the others are never
 sent (coordinated omission).
 
-A program that sends requests by a schedule, be it one writer or all clients of a front, exchanges these lines:
+A program that sends requests, be it one writer or all clients of a front, exchanges these lines:
 
     prints "ready"
     reads "write",                            prints "warm": the uncounted requests were sent
     reads "close <seconds> <most>",           prints "closed": after that time, or `most` requests, in a closed loop
     reads "pace <arrivals> <rate> <seconds> <longest wait> <seed> ...",     prints "paced": the schedule is made
-    reads "go <start> <end>",                 prints "done <errors as JSON>", once all was taken or given up
+    reads "go <start> <end>",                 prints "done <errors as JSON>", once all was sent or given up
 
-`end` is where the schedule ends; its last requests may start later. The intended starts are left in `NOTES` in the
-working directory of the program.
+`start` and `end` are nanoseconds of the kernel's monotonic clock, which all processes share. Without a schedule, a
+closed loop runs between them: after `end` it begins no request, and retries none. A schedule ends at `end`; its last
+requests may start later. The intended starts are left in `NOTES` in the working directory of the program.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from bisect import bisect_right
@@ -96,13 +96,14 @@ NOTES = "meant.npz"
 class Asking(Protocol):
     """Sender of requests: a writer, or clients, each with its own records."""
 
-    said: list[str]
-
     def warm(self) -> None:
         """Send the uncounted warm-up requests."""
 
+    def until(self, end_ns: int) -> None:
+        """Send each request when the previous one is answered, until `end_ns`."""
+
     def in_closed_loop(self, end_ns: int, most: int) -> None:
-        """Send each request when the previous one is answered, until `end_ns` or until `most` requests were sent."""
+        """Send requests as `until` does, but at most `most`."""
 
     def by_schedule(self, due: Due) -> list[list[int]]:
         """Send requests by a schedule; return the intended starts of each client's requests, in their order."""
@@ -138,7 +139,7 @@ def _leave(due: Due, meant: list[list[int]]) -> None:
 
 
 def follow(asking: Asking) -> None:
-    """Print "ready" and follow the commands on standard input, to the end."""
+    """Print "ready" and follow the commands on standard input, up to the end of what "go" starts."""
     print("ready", flush=True)
     offsets, longest_ns = None, 0
     for line in sys.stdin.buffer:
@@ -153,10 +154,13 @@ def follow(asking: Asking) -> None:
                 offsets = intended(arrivals, float(rate), float(seconds), tuple(map(int, seed)))
                 longest_ns = round(1e9 * float(longest))
                 print("paced", flush=True)
+            case ["go", start, end] if offsets is None:
+                time.sleep(max(0, int(start) - time.perf_counter_ns()) / 1e9)
+                asking.until(int(end))
+                return
             case ["go", start, _] if offsets is not None:
                 due = Due((int(start) + offsets).tolist(), longest_ns)
                 _leave(due, asking.by_schedule(due))
-                break
+                return
             case other:
                 sys.exit(f"received an unknown command: {other}")
-    print("done", json.dumps(asking.said), flush=True)

@@ -1,33 +1,51 @@
-"""Stand-alone program: one writer with its own client, in a closed loop.
+"""Stand-alone program: one writer with its own client, in a closed loop or by a schedule.
 
     python -m tidemark.studies.ingest.load.writer
 
-It reads its `WorkerConfig`, pickled, from standard input, and then exchanges lines:
+It reads its `WorkerConfig`, pickled, from standard input, and follows the protocol of `schedule`; a request is a batch.
 
-    prints "ready", reads "write", prints "warm", reads "go <start> <end>", prints "done <errors as JSON>"
+With a `place`, the writer outlives the servers that it writes through, and exchanges these lines:
 
-On `write` it writes the uncounted warm-up batches; `start` and `end` are nanoseconds of the kernel's monotonic
-clock, which all processes share. After `end` it begins no batch, and retries none.
+    prints "ready", reads "go", and later "end", prints "done <errors as JSON>"
 
-The module also has what the other programs of the load share: their batches, and the lines that they exchange.
+After a write of unknown outcome it closes its client and opens another one, repeatedly until one opens or it reads
+"end". `retry` decides on the batch of that write: NEVER does not resend it, so that its rows are present once or not
+at all; CHECK looks for its token, and resends it if the token is missing; BLIND resends it.
+
+The module also has what the other programs of the load share: their batches, the lines that they exchange, and files
+with values that change.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import random
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tidemark.studies.ingest.load.records import ACKED, CONFLICT, GIVEN_UP, NUMBERS, Records
-from tidemark.systems.writers import ClientFactory, TableWriter
+from tidemark.studies.ingest.load.records import (
+    ACKED,
+    BLIND,
+    CHECK,
+    CONFLICT,
+    GIVEN_UP,
+    NEVER,
+    NUMBERS,
+    REFUSED,
+    UNKNOWN,
+    Records,
+)
+from tidemark.studies.ingest.load.schedule import Due, follow, work_off
+from tidemark.systems.writers import ClientFactory, IdempotencyKey, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +53,8 @@ if TYPE_CHECKING:
 SLICES = 64  # different batches of trips, which a writer cycles through
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.005, 0.2  # upper bound of the wait before a retry, doubled with each try; its maximum
 MOST_KEPT, LONGEST = 3, 400  # error messages kept, and characters of one
+WRITER = "writer"  # of the names that a table knows writers by
+BACK_OFF_S = 0.05  # before a client is reopened
 ID_BITS = 40  # low bits of a row's id, below its writer's number
 
 
@@ -49,6 +69,8 @@ class WorkerConfig:
     seed: int
     records: Path
     most: int  # attempts that its records have room for
+    place: Path | None = None  # of a writer that reconnects: file of the current `ClientFactory`, as servers may move
+    retry: str = NEVER  # of a writer that reconnects
 
 
 def batches(trips: Path, rows: int, number: int) -> Callable[[int], pa.Table]:
@@ -89,14 +111,29 @@ class WriterLoop:
         self._sequence = 0
         self._end_ns = sys.maxsize
 
+    def close(self) -> None:
+        self._writer.close()
+
     def count(self, batches: int) -> None:
         for _ in range(batches):
             self._commit()
+
+    def warm(self) -> None:
+        self.count(self._order.uncounted)
 
     def until(self, end_ns: int) -> None:
         self._end_ns = end_ns
         while not self._is_over():
             self._commit()
+
+    def in_closed_loop(self, end_ns: int, most: int) -> None:
+        last, self._end_ns = self._sequence + most, end_ns
+        while not self._is_over() and self._sequence < last:
+            self._commit()
+        self._end_ns = sys.maxsize
+
+    def by_schedule(self, due: Due) -> list[list[int]]:
+        return [work_off(due, self._commit, time.perf_counter_ns, time.sleep)]
 
     def _is_over(self) -> bool:
         return time.perf_counter_ns() >= self._end_ns or self._records.is_full
@@ -145,20 +182,85 @@ class WriterLoop:
             self.said.append(f"{type(error).__name__}: {error}"[:LONGEST])
 
 
-def obey(warm: Callable[[], None], until: Callable[[int], None]) -> None:
-    """Print "ready"; call `warm` on each "write", and on "go <start> <end>" wait for `start` and call `until(end)`."""
-    print("ready", flush=True)
-    for line in sys.stdin.buffer:
-        match line.decode().split():
-            case ["write"]:
-                warm()
-                print("warm", flush=True)
-            case ["go", start, end]:
-                time.sleep(max(0, int(start) - time.perf_counter_ns()) / 1e9)
-                until(int(end))
+def publish(value: object, place: Path) -> None:
+    """Write `value` to the file `place` (mode 0600: it may hold secrets), for clients opened later."""
+    beside = place.with_name(f"{place.name}.new")
+    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        pickle.dump(value, file)
+    beside.replace(place)
+
+
+def found_at(place: Path) -> Any:
+    """Return the value that was published at `place` last."""
+    return pickle.loads(place.read_bytes())
+
+
+class ReconnectingWriter(WriterLoop):
+    """Writer loop that reopens its client after a write of unknown outcome."""
+
+    def __init__(self, order: WorkerConfig, records: Records) -> None:
+        assert order.place is not None
+        self._place, self._retry = order.place, order.retry
+        self._name = f"{WRITER} {order.number}"
+        super().__init__(order, found_at(order.place).open(), records)
+
+    def end(self) -> None:
+        """Begin no further batch; called from another thread."""
+        self._end_ns = 0
+
+    def close(self) -> None:
+        with suppress(Exception):  # closing may fail if the client's server is gone
+            self._writer.close()
+
+    def _key(self, sequence: int) -> IdempotencyKey:
+        order = self._order
+        return IdempotencyKey(self._name, sequence, (order.number << ID_BITS) + order.rows * sequence)
+
+    def _write(self, writer: TableWriter, rows: pa.Table, sequence: int) -> None:
+        if self._retry == CHECK:
+            writer.write_known(rows, self._key(sequence))
+        else:
+            writer.write(rows)
+
+    def _is_to_be_tried(self, outcome: str, sequence: int, attempt: int) -> bool:
+        if outcome != UNKNOWN or self._retry == NEVER:
+            return super()._is_to_be_tried(outcome, sequence, attempt)
+        return self._retry == BLIND or not self._is_there(sequence, attempt)
+
+    def _is_there(self, sequence: int, attempt: int) -> bool:
+        """Return True if the batch is committed, and record it as acknowledged; False if not, or if it must end."""
+        while not self._is_over():
+            began = time.perf_counter_ns()
+            try:
+                found = self._writer.has(self._key(sequence))
+            except Exception as error:
+                self._keep(error)
+                self._open()
+                continue
+            if found:
+                place = self._records.begin(began, sequence, attempt + 1)
+                self._records.end(place, time.perf_counter_ns(), NUMBERS[ACKED], None)
+            return found
+        return False
+
+    def _refresh(self, outcome: str) -> None:
+        if outcome in REFUSED:
+            super()._refresh(outcome)
+        else:
+            self._open()
+
+    def _open(self) -> None:
+        """Close the client, and open another one as soon as that is possible."""
+        self.close()
+        while True:
+            time.sleep(BACK_OFF_S)
+            if self._is_over():
                 return
-            case other:
-                sys.exit(f"received something other than 'write' or 'go': {other}")
+            try:
+                self._writer = found_at(self._place).open()
+                return
+            except Exception as error:
+                self._keep(error)
 
 
 def told_span() -> tuple[int, int]:
@@ -187,9 +289,15 @@ def told_to_go(end: Callable[[], None]) -> None:
 
 def main() -> None:
     order: WorkerConfig = pickle.load(sys.stdin.buffer)
-    loop = WriterLoop(order, writer := order.client_factory.open(), Records(order.records, order.most))
-    obey(partial(loop.count, order.uncounted), loop.until)
-    writer.close()
+    records = Records(order.records, order.most)
+    if order.place is not None:
+        loop: WriterLoop = (survivor := ReconnectingWriter(order, records))
+        told_to_go(survivor.end)
+        survivor.until(sys.maxsize)
+    else:
+        loop = WriterLoop(order, order.client_factory.open(), records)
+        follow(loop)
+    loop.close()
     print("done", json.dumps(loop.said), flush=True)
 
 

@@ -9,7 +9,19 @@ from statistics import median
 from tidemark.analysis.formatting import Cell, MissingCell, listed, number
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, at_most, generator, share
-from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
+from tidemark.results.tables.table import (
+    SYSTEM,
+    SYSTEM_OF_SERIES,
+    Column,
+    ComputedColumn,
+    Row,
+    Table,
+    TableBuilder,
+    computed,
+    part_column,
+    series_columns,
+    tables_by,
+)
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
@@ -19,14 +31,15 @@ from tidemark.studies.ingest.record import (
     CommitRecord,
     DurabilityRecord,
     Excused,
-    FaultsRecord,
     Loss,
+    Losses,
     PowerCut,
     PowerCutRecord,
     Undisturbed,
 )
-from tidemark.studies.ingest.tables.columns import UNEQUAL
+from tidemark.studies.ingest.tables.writers import UNEQUAL, all_runs
 
+LONGEST = 200  # characters shown of a reader's error
 WITHOUT = "rows are lost without any kill, see ingest-outcomes"
 
 
@@ -68,9 +81,13 @@ class Kills(Trials[Loss]):
         return bool(self.each[-1].said)
 
     @property
-    def down_s(self) -> list[float]:
-        """Seconds from each kill until all affected writers had a commit acknowledged again."""
-        return [kill.down_s for kill in self.each]
+    def verdict(self) -> str:
+        why = f": cannot be read: {self.unread[:LONGEST]}" if self.unread else ""
+        return f"DOES NOT HOLD{why}" if self.with_loss else "holds"
+
+    def median(self, name: str) -> float:
+        found: float = median(getattr(kill, name) for kill in self.each)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +97,14 @@ class Killed:
     series: Series
     run: Run
     kills: tuple[Kills, ...]  # by victim
-    undisturbed: Undisturbed  # findings before the first kill
+    undisturbed: Undisturbed  # before the first kill; unless it holds, a kill may not be the cause of a later loss
     orphans: int
-
-    @property
-    def retry(self) -> str:
-        """The writers' handling of a batch of unknown outcome."""
-        return retry_of(self.series)
 
     @property
     def named(self) -> str:
         """The system's title, and whether its writers resend batches."""
         also = {NEVER: "", CHECK: ", sent again after a look", BLIND: ", sent again blindly"}
-        return f"{self.series.title}{also[self.retry]}"
-
-    @property
-    def holds_undisturbed(self) -> bool:
-        """True if nothing was wrong before the first kill; otherwise a kill may not be the cause of a later loss."""
-        return self.undisturbed.holds
+        return f"{self.series.title}{also[retry_of(self.series)]}"
 
     @property
     def each(self) -> list[Loss]:
@@ -122,7 +129,7 @@ def series_with_kills(run_set: RunSet, parts: Sequence[str] = (FAULTS, FRONT)) -
 def killed_of(series: Series) -> Iterator[Killed]:
     """Yield each run of a series with kills."""
     for run in series.runs:
-        faults = run.record(FaultsRecord).faults
+        faults = run.record(Losses)
         titles = dict.fromkeys(kill.title for kill in faults.kills)
         yield Killed(
             series=series,
@@ -151,7 +158,7 @@ def costly(series: Series) -> BootstrapEstimate:
     found = list(killed_of(series))
     if not found:
         raise NotAvailable(series.missing())
-    if not all(killed.holds_undisturbed for killed in found):
+    if not all(killed.undisturbed.holds for killed in found):
         raise NotAvailable(f"{series.title} loses rows without any kill")
     bad, tried = sum(killed.with_loss for killed in found), sum(len(killed.each) for killed in found)
     return share(bad, tried, generator("kills", series.id))
@@ -168,22 +175,39 @@ def twice(found: Sequence[Series]) -> BootstrapEstimate:
     return share(bad, len(each), generator("twice", *(series.id for series in found)))
 
 
-def build(builder: TableBuilder) -> Iterator[Table]:
-    """Yield the tables ingest-faults, ingest-durability and ingest-power-cut."""
-    yield _faults(builder)
-    yield _durability(builder)
-    yield _power_cut(builder)
-
-
 def _faults(builder: TableBuilder) -> Table:
-    rows: list[list[Cell]] = []
-    runs: list[Run] = []
-    for series in series_with_kills(builder.run_set):
-        for killed in killed_of(series):
-            runs.append(killed.run)
-            rows += [_faults_row(killed, kills) for kills in killed.kills]
-        if not series.runs:
-            rows.append([series.title, MissingCell(series.missing()), *[None] * (len(FAULTS_COLUMNS) - 2)])
+    def bound(found: tuple[Killed, Kills]) -> Cell:
+        killed, kills = found
+        return kills.at_most if killed.undisturbed.holds else MissingCell(WITHOUT)
+
+    columns: list[ComputedColumn[Row[tuple[Killed, Kills]]]] = [
+        *series_columns(SYSTEM_OF_SERIES),
+        computed(
+            "victim", "Killed", lambda row: row.shown[1].title if row.shown else MissingCell(row.series.missing())
+        ),
+        part_column("retry", "Unknown is sent again", lambda found: retry_of(found[0].series)),
+        part_column("verdict", "Verdict", lambda found: found[1].verdict),
+        part_column("kills", "Kills", lambda found: len(found[1].each)),
+        part_column("with_loss", "Kills with a loss", lambda found: found[1].with_loss),
+        part_column("at_most", "Probability of a loss, below", bound),
+        part_column("acked", "Acknowledged batches", lambda found: found[1].total("acked")),
+        part_column("in_flight", "In flight at the kill, median", lambda found: found[1].median("in_flight")),
+        part_column("unknown", "Unknown", lambda found: found[1].total("unknown")),
+        part_column("done", "Unknown: was done", lambda found: found[1].total("done")),
+        part_column("not_done", "Unknown: was not", lambda found: found[1].total("not_done")),
+        part_column("lost", "Lost rows", lambda found: found[1].total("lost")),
+        part_column("doubled", "Doubled rows", lambda found: found[1].total("doubled")),
+        part_column("partial", "Batches in part", lambda found: found[1].total("partial")),
+        part_column("lost_before", "Lost rows before any kill", lambda found: found[0].undisturbed.lost),
+        part_column("orphans", "Orphans of the run", lambda found: found[0].orphans),
+        part_column("started", "Started again, median", lambda found: found[1].median("started_s"), "s"),
+        part_column("down", "Down, median", lambda found: found[1].median("down_s"), "s"),
+        part_column("down_most", "Down, worst", lambda found: max(kill.down_s for kill in found[1].each), "s"),
+    ]
+    chosen, rows = series_with_kills(builder.run_set), list[Row[tuple[Killed, Kills]]]()
+    for series in chosen:
+        found = [(killed, kills) for killed in killed_of(series) for kills in killed.kills]
+        rows += [Row(series, each) for each in found] if series.runs else [Row(series, None)]
     notes = [
         "Two writers append to one table in a closed loop. At random moments a writer (its process) or a server (all "
         "its processes) gets SIGKILL and is started again at once; a writer is replaced by a new one, and writers "
@@ -204,54 +228,17 @@ def _faults(builder: TableBuilder) -> Table:
         UNEQUAL,
     ]
     title = "What is there after a writer, a server or a buffer's process was killed"
-    return builder.table("ingest-faults", title, FAULTS_COLUMNS, rows, runs, notes)
-
-
-FAULTS_COLUMNS = (
-    SYSTEM, Column("victim", "Killed"), Column("retry", "Unknown is sent again"), Column("verdict", "Verdict"),
-    Column("kills", "Kills"), Column("with_loss", "Kills with a loss"),
-    Column("at_most", "Probability of a loss, below"), Column("acked", "Acknowledged batches"),
-    Column("in_flight", "In flight at the kill, median"), Column("unknown", "Unknown"),
-    Column("done", "Unknown: was done"), Column("not_done", "Unknown: was not"),
-    Column("lost", "Lost rows"), Column("doubled", "Doubled rows"), Column("partial", "Batches in part"),
-    Column("lost_before", "Lost rows before any kill"), Column("orphans", "Orphans of the run"),
-    Column("started", "Started again, median", "s"), Column("down", "Down, median", "s"),
-    Column("down_most", "Down, worst", "s"),
-)  # fmt: skip
-
-
-def _faults_row(killed: Killed, kills: Kills) -> list[Cell]:
-    why = f": cannot be read: {kills.unread[:200]}" if kills.unread else ""
-    verdict = f"DOES NOT HOLD{why}" if kills.with_loss else "holds"
-    return [
-        killed.series.title,
-        kills.title,
-        killed.retry,
-        verdict,
-        len(kills.each),
-        kills.with_loss,
-        kills.at_most if killed.holds_undisturbed else MissingCell(WITHOUT),
-        kills.total("acked"),
-        median(kill.in_flight for kill in kills.each),
-        *(kills.total(name) for name in ("unknown", "done", "not_done", "lost", "doubled", "partial")),
-        killed.undisturbed.lost,
-        killed.orphans,
-        median(kill.started_s for kill in kills.each),
-        median(kills.down_s),
-        max(kills.down_s),
-    ]
+    return builder.computed_table("ingest-faults", title, columns, rows, all_runs(chosen), notes)
 
 
 def _durability(builder: TableBuilder) -> Table:
     rows: list[list[Cell]] = []
-    runs: list[Run] = []
-    for series in series_with_kills(builder.run_set, (FAULTS,)):
+    chosen = series_with_kills(builder.run_set, (FAULTS,))
+    for series in chosen:
         for run in series.runs:
-            runs.append(run)
             found = run.record(DurabilityRecord).durability
             rows.append([series.title, *_durability_cells(found), run.manifest.system.durability])
-        if not series.runs:
-            rows.append([series.title, MissingCell(series.missing()), *[None] * (len(DURABILITY) - 2)])
+        rows += [] if series.runs else [[series.title, MissingCell(series.missing())]]
     notes = [
         "After the window with kills, a client commits some batches; right after each acknowledgement the kernel is "
         "asked (cachestat) for the pages of the files that the commit made. A file is dirty if it has a page that "
@@ -263,7 +250,7 @@ def _durability(builder: TableBuilder) -> Table:
         "where it had not by then. The power is not cut here, and a disk's own cache is not seen.",
     ]
     title = "What of a commit is on the disk when it is acknowledged"
-    return builder.table("ingest-durability", title, DURABILITY, rows, runs, notes)
+    return builder.table("ingest-durability", title, DURABILITY, rows, all_runs(chosen), notes)
 
 
 DURABILITY = (
@@ -306,7 +293,7 @@ def kept_sentence(run_set: RunSet) -> str:
     for killed in found:
         for kills in killed.kills:
             if kills.with_loss:
-                also = "" if killed.holds_undisturbed else ", as it does without any kill"
+                also = "" if killed.undisturbed.holds else ", as it does without any kill"
                 gone = f"{kills.total('lost'):,} acknowledged rows are lost and {kills.total('doubled'):,} doubled"
                 what = "no client can read the table any more" if kills.is_unread else gone
                 text += (
@@ -327,7 +314,6 @@ def kept_sentence(run_set: RunSet) -> str:
 
 
 UNREAD = "CANNOT BE READ"
-LONGEST = 200  # characters shown of a reader's error
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,14 +375,37 @@ def costly_cuts(series: Series) -> BootstrapEstimate:
 
 
 def _power_cut(builder: TableBuilder) -> Table:
-    rows: list[list[Cell]] = []
-    runs: list[Run] = []
-    for series in series_with_cuts(builder.run_set):
-        runs += series.runs
-        if series.runs:
-            rows.append(_cut_row(Cuts.of(series)))
-        else:
-            rows.append([series.title, None, MissingCell(series.missing()), *[None] * (len(CUT_COLUMNS) - 3)])
+    def total(key: str, title: str, name: str = "") -> ComputedColumn[Row[Cuts]]:
+        return part_column(key, title, lambda cuts: cuts.total(name or key))
+
+    columns: list[ComputedColumn[Row[Cuts]]] = [
+        *series_columns(SYSTEM_OF_SERIES),
+        part_column("asked", "Durability asked for", lambda cuts: cuts.asked),
+        computed(
+            "verdict", "Verdict", lambda row: row.shown.verdict if row.shown else MissingCell(row.series.missing())
+        ),
+        part_column("level", "Class", lambda cuts: cuts.level),
+        part_column("cuts", "Cuts", lambda cuts: len(cuts.each)),
+        part_column("with_loss", "Cuts with a loss", lambda cuts: cuts.with_loss),
+        part_column("at_most", "Probability of a loss, below", lambda cuts: cuts.at_most),
+        total("acked", "Acknowledged rows"),
+        total("lost", "Lost rows"),
+        part_column("lost_share", "Lost", lambda cuts: 100 * cuts.total("lost") / cuts.total("acked"), "%"),
+        part_column("oldest", "Oldest lost", lambda cuts: cuts.oldest_lost_s, "s"),
+        total("synced", "Rows before the window"),
+        total("synced_lost", "Lost of those"),
+        total("doubled", "Doubled rows"),
+        total("partial", "Batches in part"),
+        total("unknown", "Batches under way"),
+        total("done", "Of those there"),
+        total("files", "Data files", "data_files"),
+        total("unreadable", "Unreadable files", "unreadable_files"),
+        total("left", "Lost rows left in files", "left_in_files"),
+        part_column("promised", "Declared durability", lambda cuts: cuts.series.runs[0].manifest.system.durability),
+    ]
+    chosen, rows = series_with_cuts(builder.run_set), list[Row[Cuts]]()
+    for series in chosen:
+        rows += Row.of(series, [Cuts.of(series)] if series.runs else [])
     notes = [
         "The table and its servers' data lie on an ext4 file system (mounted as the kernel does by default) in a file. "
         "Two writers append in a closed loop; at a random moment of the window's second half all their processes and "
@@ -414,41 +423,7 @@ def _power_cut(builder: TableBuilder) -> Table:
         UNEQUAL,
     ]
     title = "What is there after the power was cut"
-    return builder.table("ingest-power-cut", title, CUT_COLUMNS, rows, runs, notes)
-
-
-CUT_COLUMNS = (
-    SYSTEM, Column("asked", "Durability asked for"), Column("verdict", "Verdict"), Column("level", "Class"),
-    Column("cuts", "Cuts"), Column("with_loss", "Cuts with a loss"), Column("at_most", "Probability of a loss, below"),
-    Column("acked", "Acknowledged rows"), Column("lost", "Lost rows"), Column("lost_share", "Lost", "%"),
-    Column("oldest", "Oldest lost", "s"), Column("synced", "Rows before the window"),
-    Column("synced_lost", "Lost of those"), Column("doubled", "Doubled rows"), Column("partial", "Batches in part"),
-    Column("unknown", "Batches under way"), Column("done", "Of those there"), Column("files", "Data files"),
-    Column("unreadable", "Unreadable files"), Column("left", "Lost rows left in files"),
-    Column("promised", "Declared durability"),
-)  # fmt: skip
-
-
-def _cut_row(cuts: Cuts) -> list[Cell]:
-    acked, lost = cuts.total("acked"), cuts.total("lost")
-    return [
-        cuts.series.title,
-        cuts.asked,
-        cuts.verdict,
-        cuts.level,
-        len(cuts.each),
-        cuts.with_loss,
-        cuts.at_most,
-        acked,
-        lost,
-        100 * lost / acked,
-        cuts.oldest_lost_s,
-        *(cuts.total(name) for name in ("synced", "synced_lost", "doubled", "partial", "unknown", "done")),
-        cuts.total("data_files"),
-        cuts.total("unreadable_files"),
-        cuts.total("left_in_files"),
-        cuts.series.runs[0].manifest.system.durability,
-    ]
+    return builder.computed_table("ingest-power-cut", title, columns, rows, all_runs(chosen), notes)
 
 
 def cut_sentence(run_set: RunSet) -> str:
@@ -471,3 +446,6 @@ def cut_sentence(run_set: RunSet) -> str:
             "probability of a loss after that many cuts without one (95 %)."
         )
     return text
+
+
+build = tables_by(_faults, _durability, _power_cut)

@@ -10,10 +10,10 @@ import numpy as np
 from tidemark.analysis.formatting import Cell, attempt, estimate_text, number
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.statistics import Estimate
+from tidemark.results.claims.claim_data import ClaimData
 from tidemark.results.tables.table import Column, Table, TableBuilder
 from tidemark.studies.ingest import published
 from tidemark.studies.ingest.claims import (
-    IngestClaimData,
     printed_files_twice,
     printed_gap,
     printed_kills,
@@ -26,9 +26,8 @@ from tidemark.studies.ingest.gateway.group_commit import BUNDLED, DIRECT, STAGED
 from tidemark.studies.ingest.load.records import ACKED
 from tidemark.studies.ingest.metrics import COMMITS, P99, REQUESTS, REQUESTS_A_FILE, ROWS, outcomes
 from tidemark.studies.ingest.settings import ONE, GroupSettings, WritersSettings
-from tidemark.studies.ingest.tables.columns import hot_column
 from tidemark.studies.ingest.tables.requests import gathered_series
-from tidemark.studies.ingest.tables.writers import in_order
+from tidemark.studies.ingest.tables.writers import hot_column, in_order
 
 NOT_HERE = (
     ("kyma itself", "in no registry; its absolute numbers are shown next to Tidemark's and never judged"),
@@ -61,11 +60,8 @@ def _cells(builder: TableBuilder) -> Table:
     for series in in_order(builder):
         own = WritersSettings.of(series)
         if own.tables == ONE and series.runs:
-            found = [
-                attempt(quantity.unit, partial(builder.measures.hot, quantity, series))
-                for quantity in (ROWS, COMMITS, P99)
-            ]
-            rows.append([series.title, batch, own.writers, *found, None, None, None])
+            found = [hot_column(builder, quantity).cell(series) for quantity in (ROWS, COMMITS, P99)]
+            rows.append([series.title, batch, own.writers, *found])
             runs += list(series.hot_runs)
     for series in gathered_series(builder.run_set):
         if series.runs and not series.is_null_baseline:
@@ -95,7 +91,7 @@ def _cells(builder: TableBuilder) -> Table:
 
 def _contradictions(builder: TableBuilder) -> Table:
     """Return the table of the page's sentences next to values computed from its own numbers."""
-    claim_data = IngestClaimData(builder.measures)
+    claim_data = ClaimData(builder.measures)
     requests = partial(printed_requests_a_file, claim_data)
     lines = (
         ('"Concurrent uploads saturate MinIO at ~16-32 parallel on loopback"',
@@ -145,7 +141,7 @@ def _contradictions(builder: TableBuilder) -> Table:
 
 def mistakes(measures: Measures) -> str:
     """Return the sentence on contradictions between the page's text and its own numbers."""
-    claim_data = IngestClaimData(measures)
+    claim_data = ClaimData(measures)
     rates, objects, kills = (
         each(claim_data)[0].estimate(unit)
         for each, unit in ((printed_rates, "x"), (printed_objects, "x"), (printed_kills, ""))

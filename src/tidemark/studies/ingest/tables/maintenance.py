@@ -17,11 +17,11 @@ from tidemark.analysis.statistics import BootstrapEstimate, generator, quantile,
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.ingest.load.compactor import DONE
+from tidemark.studies.ingest.load.maintenance import DONE
 from tidemark.studies.ingest.load.records import ACKED
 from tidemark.studies.ingest.metrics import NOT_COMPARABLE, outcomes, refusals
 from tidemark.studies.ingest.parts import MAINTAINED, MAINTENANCE, of_part
-from tidemark.studies.ingest.record import CheckRecord, Maintenance, MaintenanceCall, MaintenanceRecord, OracleRecord
+from tidemark.studies.ingest.record import Maintenance, MaintenanceCall, OracleRecord
 from tidemark.systems.writers import CommitStatus
 
 Floats = NDArray[np.float64]
@@ -37,11 +37,11 @@ class Kept:
 
     @cached_property
     def found(self) -> Maintenance:
-        return self.run.record(MaintenanceRecord).maintenance
+        return self.run.record(Maintenance)
 
     @property
     def oracle(self) -> OracleRecord:
-        return self.run.record(CheckRecord).oracle
+        return self.run.record(OracleRecord)
 
     @property
     def is_exact(self) -> bool:
@@ -236,10 +236,8 @@ def build(builder: TableBuilder) -> Iterator[Table]:
     runs: list[Run] = []
     for series, control in pairs(builder.run_set):
         rows += _of_series(series)
-        runs += series.runs
-        if control is not None and control.runs:
-            rows.append(_whole(control, NOTHING, kept_of(control)))
-            runs += control.runs
+        rows += [_whole(control, NOTHING, kept_of(control))] if control and control.runs else []
+        runs += [*series.runs, *(control.runs if control else ())]
     notes = [
         "Writers append to one table in a closed loop. Meanwhile one client counts the table's rows again and again, "
         "and another one does, in rounds, what its client offers to keep the table small; 'none' is the same without. "
@@ -257,16 +255,15 @@ def build(builder: TableBuilder) -> Iterator[Table]:
 def _of_series(series: Series) -> Iterator[list[Cell]]:
     kept = kept_of(series)
     if not kept:
-        yield [series.title, WHOLE, MissingCell(series.missing()), *[None] * (len(COLUMNS) - 3)]
+        yield [series.title, WHOLE, MissingCell(series.missing())]
         return
     yield _whole(series, WHOLE, kept)
     found = operations(kept)
     for operation in found if len(found) > 1 else ():
-        calls, commits = _calls(kept, operation), _commits(kept, operation)
-        yield [series.title, operation, None, *calls, *commits, *[None] * (len(COLUMNS) - 16)]
+        yield [series.title, operation, None, *_calls(kept, operation), *_commits(kept, operation)]
     left_undone = kept[0].found.left_undone
     if left_undone:
-        yield [series.title, "what is left undone", MissingCell(left_undone), *[None] * (len(COLUMNS) - 3)]
+        yield [series.title, "what is left undone", MissingCell(left_undone)]
 
 
 def _whole(series: Series, operation: str, kept: Sequence[Kept]) -> list[Cell]:

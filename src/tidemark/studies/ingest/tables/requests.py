@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
@@ -10,7 +10,7 @@ from tidemark.analysis.formatting import Cell, attempt, estimate_text, listed
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate
-from tidemark.results.tables.table import SYSTEM_OF_SERIES, Table, TableBuilder, computed
+from tidemark.results.tables.table import SYSTEM_OF_SERIES, Table, TableBuilder, computed, tables_by
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.gateway.group_commit import DIRECT, POLICIES
@@ -33,9 +33,9 @@ from tidemark.studies.ingest.metrics import (
     is_overloaded,
 )
 from tidemark.studies.ingest.parts import of_part
-from tidemark.studies.ingest.record import ScheduleRecord
+from tidemark.studies.ingest.record import Schedule
 from tidemark.studies.ingest.settings import GROUP, ONE, TAIL, GroupSettings, TailSettings
-from tidemark.studies.ingest.tables.columns import (
+from tidemark.studies.ingest.tables.writers import (
     NEAR,
     UNEQUAL,
     VERDICT,
@@ -49,12 +49,6 @@ MEASURED = {
     ROWS: "", REQUESTS: "", COMMITS: "", P50: "Request: median", P99: "Request: p99", P999: "Request: p99.9",
     ERRORS: "Requests that ended in an error", REQUESTS_A_COMMIT: "", REQUESTS_A_FILE: "",
 }  # fmt: skip
-
-
-def build(builder: TableBuilder) -> Iterator[Table]:
-    """Yield the tables ingest-group and ingest-tail."""
-    yield _group(builder)
-    yield _tail(builder)
 
 
 def _group(builder: TableBuilder) -> Table:
@@ -75,7 +69,7 @@ def _group(builder: TableBuilder) -> Table:
 
     columns = (
         SYSTEM_OF_SERIES,
-        computed("shape", "Rows a request x clients", lambda series: "{:,} x {}".format(*shape(series))),
+        computed("shape", "Rows a request x clients", shape_words),
         computed("policy", "Policy", policy),
         VERDICT,
         *(hot_column(builder, quantity, title) for quantity, title in MEASURED.items()),
@@ -123,6 +117,10 @@ def shape(series: Series) -> tuple[int, int]:
     return given.rows, given.clients
 
 
+def shape_words(series: Series) -> str:
+    return "{:,} x {}".format(*shape(series))
+
+
 def of_shape(all_series: list[Series], series: Series, wanted: str) -> Series | None:
     """Return the series of the same system and shape under the policy `wanted`, or None."""
     own = [each for each in all_series if each.system == series.system and policy(each) == wanted]
@@ -148,7 +146,8 @@ def gained(measures: Measures, wanted: str, how: str) -> str:
     if not found:
         raise NotAvailable(f"no requests were {wanted} and committed one by one as well")
     parts = [
-        f"{_gathered_name(series)}: {estimate_text(rate)}" + (f" (p99 {estimate_text(tail)})" if tail else "")
+        f"{series.title} {shape_words(series)}: {estimate_text(rate)}"
+        + (f" (p99 {estimate_text(tail)})" if tail else "")
         for series, rate, tail in found
     ]
     rates, tails = [rate for _, rate, _ in found], [tail for _, _, tail in found if tail]
@@ -163,11 +162,6 @@ def gained(measures: Measures, wanted: str, how: str) -> str:
             f"{_count(tails, above=True)} of {len(tails)}"
         )
     return f"{text}."
-
-
-def _gathered_name(series: Series) -> str:
-    rows, clients = shape(series)
-    return f"{series.title} {rows:,} x {clients}"
 
 
 def _count(estimates: list[Estimate], *, above: bool) -> int:
@@ -245,7 +239,7 @@ def late(series: Series) -> Cell:
     for run in series.hot_runs:
         begins = run.column("start_ns")[run.column("attempt") == 1]
         after = int((begins > run.manifest.elapsed_ns).sum())
-        counts.append(after + run.record(ScheduleRecord).schedule.not_begun)
+        counts.append(after + run.record(Schedule).not_begun)
     return sum(counts) if counts else None
 
 
@@ -291,3 +285,6 @@ def omitted(measures: Measures) -> str:
 def _scheduled_name(series: Series) -> str:
     given = TailSettings.of(series)
     return f"{series.title}{'' if given.target == ONE else f', {given.target},'} at {given.percent} %"
+
+
+build = tables_by(_group, _tail)

@@ -15,12 +15,12 @@ from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, slope_of
 from tidemark.planner.cost_model import Cell as Shape
 from tidemark.planner.cost_model import Cost, rtt_of
-from tidemark.results.tables.table import SYSTEM, SYSTEM_OF_SERIES, Column, Table, TableBuilder, computed
+from tidemark.results.tables.table import SYSTEM, SYSTEM_OF_SERIES, Column, Table, TableBuilder, computed, tables_by
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest.metrics import COMMITS, FILES, NOT_COMPARABLE, P50, P99, files_read
 from tidemark.studies.ingest.parts import of_part, part_name, settings_of
 from tidemark.studies.ingest.settings import ONE, PRUNING, STORAGE, PruningSettings, StorageSettings, WritersSettings
-from tidemark.studies.ingest.tables.columns import VERDICT, hot_column, hot_runs
+from tidemark.studies.ingest.tables.writers import VERDICT, hot_column, hot_runs
 from tidemark.systems.pruning_dataset import BY_NAME, PREDICATES
 
 ASKED = (P50, P99, COMMITS, FILES)
@@ -31,12 +31,6 @@ NOTES = (
     "Serial round trips a commit: the slope of the median commit against the round trip (Theil-Sen; with two "
     "distances it is the difference). It predicts a commit's cost at another distance, as far as only waiting changes.",
 )
-
-
-def build(builder: TableBuilder) -> Iterator[Table]:
-    """Yield the tables ingest-storage and ingest-pruning."""
-    yield _storage(builder)
-    yield _pruning(builder)
 
 
 def is_far(series: Series) -> bool:
@@ -193,3 +187,6 @@ def _pruning(builder: TableBuilder) -> Table:
         "that contains another.",
     ]
     return builder.table("ingest-pruning", "Files that a query is left to read", columns, rows, hot_runs(found), notes)
+
+
+build = tables_by(_storage, _pruning)

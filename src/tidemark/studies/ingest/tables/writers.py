@@ -1,15 +1,16 @@
-"""Results of many writers: tables of speed, scaling, outcomes and settings, and findings.
+"""Columns that the tables of several parts share; results of many writers: speed, scaling, outcomes, findings.
 
 Each finding takes its verb from an interval, or states why it cannot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from tidemark.analysis.formatting import Cell, MissingCell, estimate_text, listed
-from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.results.tables.table import (
@@ -20,7 +21,9 @@ from tidemark.results.tables.table import (
     Table,
     TableBuilder,
     computed,
+    tables_by,
 )
+from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.runs.views import one_a_system
 from tidemark.studies.ingest.load.records import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
@@ -28,6 +31,7 @@ from tidemark.studies.ingest.metrics import (
     ABANDONED,
     COMMITS,
     CONFLICTS,
+    ERRORS,
     FAIRNESS,
     FILES,
     P50,
@@ -40,9 +44,65 @@ from tidemark.studies.ingest.metrics import (
     refusals,
 )
 from tidemark.studies.ingest.parts import of_part
-from tidemark.studies.ingest.record import CheckRecord, CommitRecord
+from tidemark.studies.ingest.record import CommitRecord, OracleRecord
 from tidemark.studies.ingest.settings import ONE, OWN, RETRIES, WRITERS, WritersSettings
-from tidemark.studies.ingest.tables.columns import NEAR, UNEQUAL, VERDICT, hot_column, hot_runs, null_share
+
+SHARES = (CONFLICTS, ABANDONED, ERRORS)
+NEAR = 20.0  # percent of the null system's rate; above it, a rate is limited in part by the harness
+UNEQUAL = (
+    "Systems do not promise the same when a commit is acknowledged: see 'At the acknowledgement' before comparing them."
+)
+
+
+def hot_runs(all_series: Sequence[Series]) -> list[Run]:
+    return [run for series in all_series for run in series.hot_runs]
+
+
+def all_runs(all_series: Sequence[Series]) -> list[Run]:
+    return [run for series in all_series for run in series.runs]
+
+
+def _verdict(series: Series) -> Cell:
+    """Return the oracle's verdict on hot runs: MissingCell if the series has no runs, None if it has no hot runs."""
+    if not series.runs:
+        return MissingCell(series.missing())
+    if not series.runs[0].manifest.oracle.applicable:
+        return "keeps nothing"
+    found = [run.record(OracleRecord).words for run in series.hot_runs]
+    return "; ".join(dict.fromkeys(found)) or None
+
+
+VERDICT: ComputedColumn[Series] = computed("verdict", "Oracle", _verdict)
+
+
+def hot_column(builder: TableBuilder, quantity: Metric, title: str = "") -> ComputedColumn[Series]:
+    """Return the column of a quantity over hot runs, shares in percent; empty without runs: VERDICT has the reason."""
+    unit, factor = ("%", 100.0) if quantity in SHARES else (quantity.unit, 1.0)
+
+    def value(series: Series) -> BootstrapEstimate | None:
+        return builder.measures.hot(quantity, series).scaled(factor) if series.runs else None
+
+    key = quantity.name.replace(" ", "_").replace(".", "_").lower()
+    return computed(key, title or quantity.title, value, unit, interval=True)
+
+
+def null_share(measures: Measures, own: Metric, series: Series, of: Metric, null: Series | None) -> float | None:
+    """Return `own` of `series` in percent of `of` of the null system's series; None for that itself or without runs."""
+    if null is None or series.is_null_baseline or not series.runs:
+        return None
+    return 100 * measures.hot(own, series).value / measures.hot(of, null).value
+
+
+def bound_columns(title: str, share: Callable[[Series], float | None]) -> tuple[ComputedColumn[Series], ...]:
+    """Return the column of `share`, a percentage of the null system's rate, and that of what follows from it."""
+    shares = computed("null_share", title, share, "%")
+
+    def bound(series: Series) -> Cell:
+        found = shares.cell(series)
+        return ("harness-bound" if found > NEAR else "no") if isinstance(found, float) else None
+
+    return shares, computed("bound", "Bound by the load generator", bound)
+
 
 COUNTED_BY = {
     "catalog": "the catalog: transactions that it rolled back",
@@ -50,14 +110,6 @@ COUNTED_BY = {
     "caller": "the caller: what the client's own retries did not resolve",
 }
 MEASURED = (COMMITS, ROWS, P50, P99, P999, CONFLICTS, ABANDONED, FAIRNESS, FILES, SERVER_CPU, WRITER_CPU)
-
-
-def build(builder: TableBuilder) -> Iterator[Table]:
-    """Yield the tables ingest-writers, ingest-scaling, ingest-outcomes and ingest-settings."""
-    yield _writers(builder)
-    yield _scaling(builder)
-    yield _outcomes(builder)
-    yield _settings(builder)
 
 
 def in_order(builder: TableBuilder) -> list[Series]:
@@ -143,7 +195,7 @@ def _outcomes(builder: TableBuilder) -> Table:
         for run in series.runs:
             statuses = outcomes(run)
             counts = [int((statuses == name).sum()) for name in (ACKED, CONFLICT, GIVEN_UP, FAILED, UNKNOWN)]
-            oracle, found = run.record(CheckRecord).oracle, run.record(CommitRecord)
+            oracle, found = run.record(OracleRecord), run.record(CommitRecord)
             refused, tried, by = refusals(run)
             verdict = oracle.words if run.manifest.oracle.applicable else "keeps nothing"
             rows.append([
@@ -152,7 +204,7 @@ def _outcomes(builder: TableBuilder) -> Table:
                 run.footprint.data_files, found.referenced_files, "; ".join(found.first_errors)[:200] or None,
             ])  # fmt: skip
         if not series.runs:
-            rows.append([*mode, None, MissingCell(series.missing()), *[None] * 20])
+            rows.append([*mode, None, MissingCell(series.missing())])
     columns = (
         *(column.column for column in IDENTITY), Column("run", "Run"), Column("state", "State"), VERDICT.column,
         Column("attempts", "Attempts"), Column("acked", "Acknowledged"), Column("conflict", "Conflict, tried again"),
@@ -169,9 +221,8 @@ def _outcomes(builder: TableBuilder) -> Table:
         "outcome may be there once or not at all, and are counted. Data files that are not of the table are left by "
         "refused commits.",
     ]
-    runs = [run for series in all_series for run in series.runs]
     title = "Final status of commits, and what exists afterwards"
-    return builder.table("ingest-outcomes", title, columns, rows, runs, notes)
+    return builder.table("ingest-outcomes", title, columns, rows, all_runs(all_series), notes)
 
 
 def _settings(builder: TableBuilder) -> Table:
@@ -285,7 +336,7 @@ class Writer(SentenceWriter):
         for series in self.run_set.select(harness=False):
             for run in series.runs:
                 if run.manifest.oracle.applicable and not run.manifest.oracle.verdict:
-                    oracle, writers = run.record(CheckRecord).oracle, WritersSettings.of(series).writers
+                    oracle, writers = run.record(OracleRecord), WritersSettings.of(series).writers
                     words = f"{writers} writers: {oracle.words} of {oracle.expected:,} acknowledged"
                     parts.setdefault(f"{series.title} ({series.system})", []).append(words)
         checked = {each.system for each in self.run_set.select(harness=False) if each.runs}
@@ -306,3 +357,6 @@ def _set(series: Series) -> bool:
     """Return True if the series has other retry settings than the client as shipped."""
     options = dict(series.runs[0].manifest.system.options)
     return any(options.get(name) is not None for name in RETRIES)
+
+
+build = tables_by(_writers, _scaling, _outcomes, _settings)

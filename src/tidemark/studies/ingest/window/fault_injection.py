@@ -1,15 +1,18 @@
 """Measurement window with kills: one table, writers that outlive their servers, the kills of both, and their cost.
 
+Or a front, which is killed and restarted, and clients that reconnect.
+
 A batch counts for one kill only: a loss that an earlier look already found is not counted again.
 """
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -19,23 +22,30 @@ from numpy.typing import NDArray
 
 from tidemark.errors import ServiceError, SystemFailure
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed
-from tidemark.runs.serde import written
 from tidemark.services.programs.process import tail
-from tidemark.studies.ingest.load.crew import ReconnectingWriters, Writing, show_factory, surviving
+from tidemark.studies.ingest.load.crew import FACTORY, Pool, WorkerPool, gateway_pool, surviving
 from tidemark.studies.ingest.load.records import ACKED, NUMBERS, SENT, UNKNOWN, by_field
-from tidemark.studies.ingest.load.writer import ID_BITS
-from tidemark.studies.ingest.parts import FaultSettings
+from tidemark.studies.ingest.load.writer import publish
+from tidemark.studies.ingest.parts import FaultSettings, FrontSettings, settings_of
 from tidemark.studies.ingest.record import (
     AtRisk,
     DurabilityRecord,
     Excused,
-    FaultsRecord,
     Loss,
     Losses,
+    RequestRecord,
     Undisturbed,
     in_seconds,
 )
-from tidemark.studies.ingest.window.runner import IngestWindow, WriteRunner, fresh_table
+from tidemark.studies.ingest.window.oracle import counts_of
+from tidemark.studies.ingest.window.runner import (
+    ROWS_A_FLUSH,
+    TABLE,
+    IngestWindow,
+    WriteRunner,
+    extended,
+    opened_table,
+)
 from tidemark.studies.ingest.window.unsynced_data import commits_at_risk
 from tidemark.systems.tables import TableSystem
 
@@ -44,8 +54,9 @@ FIRST_SHARE, LAST_SHARE = 0.1, 0.5  # range of a kill's moment, as shares of its
 BACK_S = 60.0  # longest wait until all write again
 LOOK_S = 0.02
 Ints = NDArray[np.int64]
+REQUESTS_A_SECOND = 2_000  # requests of one client that its records have room for
+FRONT_WRITERS = 1  # table clients of the front: one buffer is committed at a time
 NOT_ACKED_NS = np.iinfo(np.int64).max
-TABLE = "table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,25 +103,12 @@ class Victim(Protocol):
     def start(self) -> None: ...
 
 
-class Witnesses(Writing, Protocol):
-    """Processes that write, or have a front write for them, and record the effect of a kill."""
-
-    @property
-    def numbers(self) -> Sequence[int]: ...
-
-    def go(self) -> int: ...
-
-    def acked_since(self, number: int, moment_ns: int) -> int | None: ...
-
-    def end(self) -> int: ...
-
-
 class Faults:
     """Schedule that kills the victims in turn, `kills` times each, and waits after each kill until all write again."""
 
     def __init__(
         self,
-        crew: Witnesses,
+        crew: Pool,
         table: TableSystem,
         others: Sequence[Victim],
         reconnect: Callable[[], None],
@@ -121,7 +119,7 @@ class Faults:
     ) -> None:
         """Plan the kills. `reconnect` gives all clients the addresses of `others` after one of them was restarted.
 
-        With `of_writers`, one of the crew, which must then be ReconnectingWriters, is a victim as well.
+        With `of_writers`, one of the crew, which must then be a WorkerPool, is a victim as well.
         """
         self._crew, self._table, self._reconnect = crew, table, reconnect
         self._rng = random.Random(seed)
@@ -165,7 +163,7 @@ class Faults:
         self._cancelled.wait(max(0.0, (moment_ns - time.perf_counter_ns()) / 1e9))
 
     def _kill_writer(self) -> Kill:
-        assert isinstance(self._crew, ReconnectingWriters)
+        assert isinstance(self._crew, WorkerPool)
         killed_ns = self._crew.kill(self._rng.choice(self._crew.numbers))
         successor, started_ns = self._crew.succeed()
         back_ns = self._until_written([successor], killed_ns, "a writer was killed")
@@ -264,9 +262,8 @@ def account(
             acked += int(((writer.acked_ns > previous_ns) & (writer.acked_ns <= kill.killed_ns)).sum())
             begun, outcome = writer.attempts["start_ns"], writer.attempts["outcome"]
             ends = begun + writer.attempts["elapsed_ns"]
-            ends_later = np.where(
-                outcome == SENT, cause == place, ends >= kill.killed_ns
-            )  # SENT: its writer was killed
+            # SENT: its writer was killed
+            ends_later = np.where(outcome == SENT, cause == place, ends >= kill.killed_ns)
             in_flight += int(((begun <= kill.killed_ns) & ends_later).sum())
             doubt = np.isin(outcome, (SENT, NUMBERS[UNKNOWN])) & (begun >= start_ns) & (cause == place)
             batches = writer.attempts["sequence"][doubt]
@@ -311,20 +308,16 @@ def _causes(attempts: Mapping[str, Ints], kills: Sequence[Kill]) -> Ints:
 
 
 def _counts(look: Look, number: int, batches: int, rows: int) -> Ints:
-    """Return int64[batches, rows]: how often each id of a writer was seen."""
-    if look.ids is None:
-        return np.zeros((batches, rows), np.int64)
-    own = (look.ids & ((1 << ID_BITS) - 1))[(look.ids >> ID_BITS) == number]
-    counts = np.bincount(own[own < rows * batches], minlength=rows * batches)
-    return counts.reshape(batches, rows).astype(np.int64)
+    return np.zeros((batches, rows), np.int64) if look.ids is None else counts_of(look.ids, number, batches, rows)
 
 
-class KilledRunner(WriteRunner[Witnesses]):
-    """Window on one table with writers and kills; a subclass defines the victims."""
+class KilledRunner(WriteRunner[Pool]):
+    """Window on one table with writers, or a front and its clients, and kills; made by `open_window`."""
 
     _losses: Losses
+    _durability: AtRisk | Excused
 
-    def __init__(self, test_bed: TestBed, directory: Path, table: TableSystem, crew: Witnesses, faults: Faults) -> None:
+    def __init__(self, test_bed: TestBed, directory: Path, table: TableSystem, crew: Pool, faults: Faults) -> None:
         super().__init__(test_bed, directory, [table], crew)
         self._faults = faults
 
@@ -342,51 +335,68 @@ class KilledRunner(WriteRunner[Witnesses]):
     def check(self, window: IngestWindow, last: bool, show: ProgressCallback) -> CheckResult:
         findings = super().check(window, last, show)
         assert self._started is not None
-        faults, rows = self._faults, self._settings.rows
+        faults, settings = self._faults, self._settings
         before = (faults.undisturbed_ns, faults.undisturbed)
-        self._losses = account(self._records, self._started, before, faults.kills, Look.at(self._table), rows)
+        self._losses = account(self._records, self._started, before, faults.kills, Look.at(self._table), settings.rows)
+        if isinstance(settings, FaultSettings):
+            show("what is on the disk at the acknowledgement")
+            folder, longest = self.directory / TABLE, settings.watch_seconds
+            self._durability, _ = commits_at_risk(self.test_bed, self._table, folder, longest)
         return findings
 
     def describe(self, window: IngestWindow) -> RunMetadata:
+        """Describe the window as for writers, except that a front's commits are not the clients' requests."""
         described = super().describe(window)
         # A catalog that was killed has forgotten how many commits it refused.
-        return replace(described, found={**described.found, "refused": None, **written(FaultsRecord(self._losses))})
+        forgetful = replace(described, found={**described.found, "refused": None})
+        own: DurabilityRecord | RequestRecord
+        if isinstance(self._settings, FaultSettings):
+            own = DurabilityRecord(self._durability)
+        else:
+            commits = commits_of(self._records, [kill.killed_ns for kill in self._faults.kills])
+            own = RequestRecord(requests=self.acked, commits=commits)
+        return extended(forgetful, self._losses, own)
 
 
-class FaultRunner(KilledRunner):
-    """Window in which writers and servers are killed; made by `open_window`."""
-
-    _durability: AtRisk | Excused
-
-    def check(self, window: IngestWindow, last: bool, show: ProgressCallback) -> CheckResult:
-        findings = super().check(window, last, show)
-        show("what is on the disk at the acknowledgement")
-        settings, folder = self._settings, self.directory / TABLE
-        assert isinstance(settings, FaultSettings)
-        self._durability, _ = commits_at_risk(self.test_bed, self._table, folder, settings.watch_seconds)
-        return findings
-
-    def describe(self, window: IngestWindow) -> RunMetadata:
-        described = super().describe(window)
-        return replace(described, found={**described.found, **written(DurabilityRecord(self._durability))})
+def commits_of(records: Sequence[NDArray[np.int64]], killed_ns: Sequence[int]) -> int:
+    """Return the number of commits with acknowledged requests; each front, ended at `killed_ns`, numbers its own."""
+    seen = set[tuple[int, int]]()
+    for noted in records:
+        columns = by_field(noted)
+        acked = columns["outcome"] == NUMBERS[ACKED]
+        fronts = np.searchsorted(killed_ns, columns["start_ns"][acked])
+        seen.update(zip(fronts.tolist(), columns["commits"][acked].tolist(), strict=True))
+    return len(seen)
 
 
 @contextmanager
-def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[FaultRunner]:
-    """Yield a runner: a table in the folder `name` with a first commit, waiting writers, and the kills of them."""
-    settings = FaultSettings.of(test_bed.spec)
-    with ExitStack() as stack:
-        directory = stack.enter_context(test_bed.folder(name))
-        show("making the table")
-        table = fresh_table(test_bed, directory / TABLE, stack, settings.rows)
+def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[KilledRunner]:
+    """Yield a runner: a table in the folder `name` with a first commit, waiting writers, and the kills of them.
+
+    In the part `front`, it has a front before the table, and waiting clients.
+    """
+    spec, settings = test_bed.spec, settings_of(test_bed.spec)
+    seed = f"{spec.seed} {spec.repeat} {spec.name} kills"
+    if isinstance(settings, FrontSettings):
+        with opened_table(test_bed, name, ROWS_A_FLUSH, show) as (directory, table, stack):
+            show("starting the front and its clients")
+            most = math.ceil((seconds + settings.kills * BACK_S) * REQUESTS_A_SECOND)
+            pool = gateway_pool(test_bed, table, settings, FRONT_WRITERS, most, directory, reconnects=True)
+            front = stack.enter_context(pool)
+            seed = f"{seed} of the front"
+            faults = Faults(front, table, [front], lambda: None, settings.kills, seed, of_writers=False)
+            yield KilledRunner(test_bed, directory, table, front, faults)
+        return
+    assert isinstance(settings, FaultSettings)
+    with opened_table(test_bed, name, settings.rows, show) as (directory, table, stack):
         show("starting the writers")
-        longest = seconds + settings.kills * (1 + len(test_bed.servers.ours())) * BACK_S
+        ours = test_bed.servers.ours()
+        longest = seconds + settings.kills * (1 + len(ours)) * BACK_S
         crew = surviving(test_bed, table, directory, settings, longest, stack, settings.retry)
 
         def reconnect() -> None:
             table.reconnect()
-            show_factory(table, directory)
+            publish(table.client_factory(), directory / FACTORY)
 
-        seed = f"{test_bed.spec.seed} {test_bed.spec.repeat} {test_bed.spec.name} kills"
-        faults = Faults(crew, table, test_bed.servers.ours(), reconnect, settings.kills, seed)
-        yield FaultRunner(test_bed, directory, table, crew, faults)
+        faults = Faults(crew, table, ours, reconnect, settings.kills, seed)
+        yield KilledRunner(test_bed, directory, table, crew, faults)

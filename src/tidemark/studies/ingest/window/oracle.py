@@ -71,6 +71,13 @@ def states(records: NDArray[np.int64]) -> NDArray[np.int64]:
     return found
 
 
+def counts_of(ids: NDArray[np.int64], writer: int, batches: int, rows: int) -> NDArray[np.int64]:
+    """Return int64[batches, rows]: how often each id of a writer, in batches of `rows` rows, is among `ids`."""
+    own = (ids & ((1 << ID_BITS) - 1))[(ids >> ID_BITS) == writer]
+    counts: NDArray[np.int64] = np.bincount(own[own < rows * batches], minlength=rows * batches)
+    return counts.reshape(batches, rows)
+
+
 def look(ids: pa.ChunkedArray, batches: Mapping[int, NDArray[np.int64]], rows: int) -> Finding:
     """Compare the `ids` of a table with the final status of its writers' `batches`, of `rows` rows each."""
     seen = ids.drop_null().to_numpy()
@@ -79,7 +86,7 @@ def look(ids: pa.ChunkedArray, batches: Mapping[int, NDArray[np.int64]], rows: i
     for writer, known in batches.items():
         own = places[writers == writer]
         finding.phantom += int((own >= rows * len(known)).sum())
-        counts = np.bincount(own[own < rows * len(known)], minlength=rows * len(known)).reshape(len(known), rows)
+        counts = counts_of(seen, writer, len(known), rows)
         acked, refused, unknown = (counts[known == state] for state in (ACKED_BATCH, REFUSED_BATCH, UNKNOWN_BATCH))
         finding.expected += acked.size
         finding.lost += int((acked == 0).sum())

@@ -24,14 +24,14 @@ from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import Oracle
 from tidemark.runs.serde import written
 from tidemark.services.base import files_below
-from tidemark.studies.ingest.load.crew import ReconnectingWriters, surviving
+from tidemark.studies.ingest.load.crew import WorkerPool, surviving
 from tidemark.studies.ingest.load.records import ACKED, NUMBERS, by_field
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.parts import CutSettings
 from tidemark.studies.ingest.record import Cost, PowerCut, PowerCutRecord, in_seconds
-from tidemark.studies.ingest.window.fault_injection import BACK_S, LOOK_S, TABLE, Look
+from tidemark.studies.ingest.window.fault_injection import BACK_S, LOOK_S, Look
 from tidemark.studies.ingest.window.oracle import OF_TABLE
-from tidemark.studies.ingest.window.runner import IngestWindow, WriteRunner, fresh_table, versions
+from tidemark.studies.ingest.window.runner import TABLE, IngestWindow, WriteRunner, fresh_table, versions
 from tidemark.studies.ingest.window.unsynced_data import commits_at_risk
 from tidemark.systems.tables import TableSystem, count_and_bytes
 
@@ -109,13 +109,13 @@ def _ids(number: int, batches: Ints, rows: int) -> Ints:
     return (number << ID_BITS) + rows * batches[:, None] + np.arange(rows, dtype=np.int64)
 
 
-class PowerFailureRunner(WriteRunner[ReconnectingWriters]):
+class PowerFailureRunner(WriteRunner[WorkerPool]):
     """Window on one table that ends with a power cut; made by `open_window`."""
 
     _cut: PowerCut
 
     def __init__(
-        self, test_bed: TestBed, directory: Path, table: TableSystem, crew: ReconnectingWriters, disk: Disk, seen: Seen
+        self, test_bed: TestBed, directory: Path, table: TableSystem, crew: WorkerPool, disk: Disk, seen: Seen
     ) -> None:
         super().__init__(test_bed, directory, [table], crew)
         self._disk, self._seen = disk, seen

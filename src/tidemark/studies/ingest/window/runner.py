@@ -1,6 +1,6 @@
-"""Measurement window: new tables with a first commit in each, and writers' processes with open clients.
+"""Measurement window: new tables with a first commit in each, and writers, or a front and its clients, that wait.
 
-The base of the windows of all parts with their samples, and the window of undisturbed writers.
+The base of the windows of all parts with their samples, and the window of those that are not disturbed.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,30 +26,36 @@ from tidemark.paths import private_directory
 from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
 from tidemark.runs.serde import written
-from tidemark.studies.ingest.load.crew import GatewayPool, WorkerPool, Writing, worker_config
+from tidemark.studies.ingest.load.crew import GatewayPool, Pool, WorkerPool, gateway_pool, writer_orders
 from tidemark.studies.ingest.load.records import ACKED, NOT_TOLD, OUTCOMES, by_field
-from tidemark.studies.ingest.load.writer import WorkerConfig, batches
+from tidemark.studies.ingest.load.writer import batches
 from tidemark.studies.ingest.parts import settings_of
-from tidemark.studies.ingest.record import CheckRecord, CommitRecord
-from tidemark.studies.ingest.settings import OWN, WritersSettings
+from tidemark.studies.ingest.record import CommitRecord, GatewayRecord
+from tidemark.studies.ingest.settings import OWN, GroupSettings, WritersSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, OF_TABLE, Finding, look, states
 from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
 
-WRITERS, CLIENTS = "writers", "clients"  # process groups: writers of the table, and clients of a front
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+TABLE = "table-1"  # folder of the table, or of the first
 MOST_A_SECOND = 500_000  # attempts of one writer that its records have room for; the null system reaches 130,000
+MOST_OF_A_CLIENT = 20_000  # requests a second of one client that its records have room for
+ROWS_A_FLUSH = 1_000_000  # more than any flush of a front has
 COLD_RUN = "run-0"  # includes the first commits: no warm-up before it
 
 
 @dataclass(slots=True)
 class IngestWindow:
-    """Attempts of one window of length `elapsed_ns`, including those in flight at its end."""
+    """Attempts of one window of length `elapsed_ns`, including those in flight at its end; behind a front, requests."""
 
     rows_a_batch: int
     elapsed_ns: int = 0
     writers: int = 0
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)  # in time order
     said: tuple[str, ...] = ()
+    of_front: bool = False
 
     def take(self, records: Sequence[NDArray[np.int64]], start_ns: int) -> None:
         """Convert the records of writers 1, 2, ... into rows; attempts that began before the window are left out.
@@ -72,7 +78,9 @@ class IngestWindow:
         self.columns = {name: values[order] for name, values in joined.items()}
         self.columns["outcome"] = np.array(OUTCOMES, object)[self.columns["outcome"]]
         self.columns["rows"] = np.where(self.columns["outcome"] == ACKED, self.rows_a_batch, 0)
-        self.columns["commit"] = np.full(self.operations, NOT_TOLD, np.int64)  # commit number, set only behind a front
+        self.columns["commit"] = np.full(self.operations, NOT_TOLD, np.int64)
+        if self.of_front:  # its answers name the commit that holds a request
+            self.columns["commit"], self.columns["commits"] = self.columns["commits"], self.columns["commit"]
         self.writers = len(records)
 
     @property
@@ -104,7 +112,7 @@ class IngestWindow:
         pq.write_table(pa.table(self.columns), path)
 
 
-class WriteRunner[Crew: Writing](WindowRunner[IngestWindow]):
+class WriteRunner[Crew: Pool](WindowRunner[IngestWindow]):
     """Window on one table, or one per writer, and the check of their contents. A subclass defines the timed part."""
 
     def __init__(self, test_bed: TestBed, directory: Path, tables: Sequence[TableSystem], crew: Crew) -> None:
@@ -117,12 +125,10 @@ class WriteRunner[Crew: Writing](WindowRunner[IngestWindow]):
         self._referenced = 0
 
     def new_window(self) -> IngestWindow:
-        return IngestWindow(self._settings.rows)
+        return IngestWindow(self._settings.rows, of_front=self._settings.has_front)
 
     def groups(self) -> Mapping[str, Group]:
-        crew = self._crew
-        clients = {CLIENTS: Group(lambda: crew.client_pids)} if isinstance(crew, GatewayPool) else {}
-        return {WRITERS: Group(lambda: crew.pids, ended=crew.ended_seconds), **clients}
+        return self._crew.groups()
 
     def has_ended(self) -> bool:
         return self._crew.has_failed()
@@ -184,12 +190,12 @@ class WriteRunner[Crew: Writing](WindowRunner[IngestWindow]):
             system=system_part(self.test_bed.variant, self._table, self.test_bed.workload.trips_schema),
             versions=versions(),
             marks=() if exact else (f"the table does not hold what was acknowledged: {self._finding.words}",),
-            found={**written(CheckRecord(self._finding.record())), **written(commits)},
+            found={**written(self._finding.record()), **written(commits)},
         )
 
 
-class IngestRunner[Crew: WorkerPool | GatewayPool](WriteRunner[Crew]):
-    """Window of undisturbed writers; made by `open_window`."""
+class IngestRunner[Crew: Pool](WriteRunner[Crew]):
+    """Window of undisturbed writers or clients; made by `open_window`."""
 
     def __init__(
         self, test_bed: TestBed, directory: Path, tables: Sequence[TableSystem], crew: Crew, warms: bool
@@ -210,6 +216,22 @@ class IngestRunner[Crew: WorkerPool | GatewayPool](WriteRunner[Crew]):
     def cancel(self) -> None:
         self._crew.cancel()
 
+    def describe(self, window: IngestWindow) -> RunMetadata:
+        """Describe the window as for writers, except that a front's commits are not the clients' requests."""
+        made = super().describe(window)
+        if not isinstance(self._crew, GatewayPool):
+            return made
+        reply = self._crew.told
+        return extended(made, GatewayRecord(requests=self.acked, commits=reply["commits"], busy=reply["busy"]))
+
+
+def extended(made: RunMetadata, *records: DataclassInstance) -> RunMetadata:
+    """Return `made` with the fields of `records` among its results."""
+    found = dict(made.found)
+    for record in records:
+        found |= written(record)
+    return replace(made, found=found)
+
 
 def versions() -> dict[str, str]:
     """Return the versions of the libraries that the harness itself uses."""
@@ -227,23 +249,33 @@ def fresh_table(test_bed: TestBed, folder: Path, stack: ExitStack, rows_per_writ
 
 
 @contextmanager
-def open_window(
-    test_bed: TestBed, name: str, seconds: float, show: ProgressCallback
-) -> Iterator[IngestRunner[WorkerPool]]:
-    """Yield a runner: tables in the folder `name`, each with a first commit, and the writers' processes, waiting."""
-    settings = WritersSettings.of(test_bed.spec)
+def opened_table(
+    test_bed: TestBed, name: str, rows_per_write: int, show: ProgressCallback
+) -> Iterator[tuple[Path, TableSystem, ExitStack]]:
+    """Yield the folder `name`, a table in it with a first commit, and a stack for what else the window needs."""
     with ExitStack() as stack:
         directory = stack.enter_context(test_bed.folder(name))
-        show("making the tables")
-        tables = [
-            fresh_table(test_bed, directory / f"table-{number}", stack, settings.rows)
-            for number in range(1, 1 + (settings.writers if settings.tables == OWN else 1))
-        ]
+        show("making the table")
+        yield directory, fresh_table(test_bed, directory / TABLE, stack, rows_per_write), stack
+
+
+@contextmanager
+def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[IngestRunner[Any]]:
+    """Yield a runner: one or several tables in the folder `name`, and waiting writers, or a front and its clients."""
+    settings, warms = settings_of(test_bed.spec), name != COLD_RUN
+    if isinstance(settings, GroupSettings):
+        with opened_table(test_bed, name, ROWS_A_FLUSH, show) as (directory, table, stack):
+            show("starting the front and its clients")
+            most = math.ceil(seconds * MOST_OF_A_CLIENT) + settings.uncounted
+            front = gateway_pool(test_bed, table, settings, settings.writers, most, directory)
+            yield IngestRunner(test_bed, directory, [table], stack.enter_context(front), warms)
+        return
+    assert isinstance(settings, WritersSettings)
+    with opened_table(test_bed, name, settings.rows, show) as (directory, first, stack):
+        others = range(2, 1 + (settings.writers if settings.tables == OWN else 1))
+        more = [fresh_table(test_bed, directory / f"table-{number}", stack, settings.rows) for number in others]
         show("starting the writers")
         most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted * settings.tries
-        orders = [
-            worker_config(WorkerConfig, test_bed, tables[number % len(tables)], settings, number + 1, directory, most)
-            for number in range(settings.writers)
-        ]
-        crew = stack.enter_context(WorkerPool(orders, directory))
-        yield IngestRunner(test_bed, directory, tables, crew, name != COLD_RUN)
+        order = writer_orders(test_bed, [first, *more], settings, directory, most)
+        writers = stack.enter_context(WorkerPool(order, settings.writers, directory))
+        yield IngestRunner(test_bed, directory, [first, *more], writers, warms)
