@@ -127,11 +127,12 @@ def of_lhbench(_claim: Claim, quantity: str, system: str, part: str) -> float:
         apart = {"bytes": MB_OF_A_PARTITION, "scans of q90": MINUTES_OF_Q90, "scanned by q90": GB_OF_Q90}
         if quantity in apart:
             return apart[quantity][base]
-        return lhbench.number(1, {"queries": "total"}.get(quantity, quantity), OF_FIGURE_1[base])
+        return lhbench.find(1, {"queries": "total"}.get(quantity, quantity), OF_FIGURE_1[base]).value
     if part == "refresh":
-        return lhbench.number(2, {"load": "create"}.get(quantity, quantity), OF_FIGURE_2[system])
+        return lhbench.find(2, {"load": "create"}.get(quantity, quantity), OF_FIGURE_2[system]).value
     kind = {"startup of selective": "startup", "answer to selective": "total"}[quantity]
-    return sum(MS * lhbench.number(4, f"{query} {kind}", OF_FIGURE_1[base], int(part)) for query in SELECTIVE)
+    of_queries = (lhbench.find(4, f"{query} {kind}", OF_FIGURE_1[base], int(part)) for query in SELECTIVE)
+    return sum(MS * each.value for each in of_queries)
 
 
 FIND: Mapping[str, Callable[[Claim, str, str, str], float]] = {

@@ -162,7 +162,8 @@ def test_lags_over_time(context: FigureContext, monkeypatch: pytest.MonkeyPatch)
 def test_loads_and_merges(context: FigureContext, monkeypatch: pytest.MonkeyPatch) -> None:
     values = {(TITLES[0], "merge-100-10"): 7.0, (TITLES[1], "merge-100-10"): 11.0}
     every = [series(context, *key) for key in values]
-    monkeypatch.setattr(lakes, "in_part", lambda *_: every)
+    for name in ("in_part", "measured_in"):
+        monkeypatch.setattr(lakes, name, lambda *_: every)
     monkeypatch.setattr(lakes, "attempt", of(values))
     sets = SimpleNamespace(data=SimpleNamespace(sets=(("1000", None), ("10", None))))
     monkeypatch.setattr(Run, "record", lambda *_: sets)
@@ -184,7 +185,8 @@ def test_the_papers_axis_is_read_in_two_ways(context: FigureContext) -> None:
 def test_queries_by_files(context: FigureContext, monkeypatch: pytest.MonkeyPatch) -> None:
     values = {(TITLES[0], "files-100"): 0.4, (TITLES[0], "files-1000"): 0.9, (TITLES[1], "files-100"): 0.2}
     every = [series(context, *key) for key in values]
-    monkeypatch.setattr(lakes, "in_part", lambda *_: every)
+    for name in ("in_part", "measured_in"):
+        monkeypatch.setattr(lakes, name, lambda *_: every)
     monkeypatch.setattr(lakes, "attempt", of(values))
     ours = axes_of(partial(lakes.files, context))[0]
     heights = [round(bar.get_height(), 3) for bar in ours.patches if bar.get_height() > 0]
@@ -199,7 +201,7 @@ def test_times_by_table(context: FigureContext, monkeypatch: pytest.MonkeyPatch)
         (TITLES[1], "supplier_sf1-1"): 4.0,
     }
     every = [series(context, *key) for key in values]
-    monkeypatch.setattr(deltars, "in_order", lambda _: every)
+    monkeypatch.setattr(deltars, "in_order", lambda _, **__: every)
     monkeypatch.setattr(deltars, "fewest_cores", lambda _: 1)
     monkeypatch.setattr(deltars, "tables_of", lambda _: ["supplier_sf1", "supplier_sf10"])
     monkeypatch.setattr(deltars, "attempt", of(values))

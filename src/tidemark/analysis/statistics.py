@@ -100,6 +100,11 @@ class BootstrapEstimate:
         return math.exp(self.centre) if self.log else self.centre
 
     @property
+    def replicates(self) -> Floats:
+        """Its draws as float64[REPLICATES]; those of a single known value are that value."""
+        return np.full(REPLICATES, self.centre) if self.draws is None else self.draws
+
+    @property
     def variance(self) -> float:
         return 0.0 if self.draws is None else float(np.var(self.draws))
 

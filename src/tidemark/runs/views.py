@@ -63,6 +63,11 @@ def one_a_system(run_set: RunSet) -> list[Series]:
     return list(found.values())
 
 
+def all_runs(series: Iterable[Series]) -> list[Run]:
+    """Return the runs of all `series`."""
+    return [run for each in series for run in each.runs]
+
+
 def counterparts(run_set: RunSet, mode: str | None = None) -> Iterator[tuple[Series, Series]]:
     """Yield each series of the first stack, paired with each series of another stack that differs in nothing else."""
     for then in run_set.select(mode=mode, harness=False):

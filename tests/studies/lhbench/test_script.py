@@ -11,6 +11,7 @@ from typing import Any, cast
 import duckdb
 import pytest
 
+from tidemark.config import Config
 from tidemark.runs.spec import HasSettings
 from tidemark.schema import Origin
 from tidemark.services.base import Service
@@ -41,7 +42,8 @@ SIZES: dict[str, Any] = {
     "files": {"counts": [1_000, 200], "rows": 20, "iterations": 2, "without": ["files-alone"]},
     "repeats": 2,
 }  # fmt: skip
-SECTION = LhbenchSection({"protocols": {"smoke": SIZES}, "systems": {}}, "smoke", Origin("config.yaml", {}), (), 7)
+CONFIG = cast(Config, SimpleNamespace(protocol="smoke", origin=Origin("config.yaml", {}), seed=7))
+SECTION = LhbenchSection(CONFIG, "lhbench", {"protocols": {"smoke": SIZES}, "systems": {}}, SIZES)
 
 
 def cells[S: LhbenchSettings](kind: type[S], system: str = "any") -> Iterator[S]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar, cast
@@ -196,6 +197,7 @@ def rows_of(*found: tuple[str, dict[str, Any]]) -> dict[tuple[str, str, str], li
         measures=SimpleNamespace(value=lambda quantity, each: quantity.how(each.runs[0])),
         table=lambda _name, _title, _columns, rows, _runs, _notes: rows,
     )
+    vars(builder)["ratio"] = partial(TableBuilder.ratio, cast(TableBuilder, builder))
     rows = cast(Any, lake_tables.second_engine(cast(TableBuilder, builder)))
     return {(title, way, query): rest for title, _, _, way, query, *rest in rows}
 

@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from tidemark.analysis.aggregation import BetweenRunVariance, pooled_mean
-from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, Floats, generator
@@ -124,8 +123,7 @@ def extreme(parts: Sequence[BootstrapEstimate], largest: bool) -> BootstrapEstim
         parts = [part.linear() for part in parts]
     draws: Floats | None = None
     if any(part.draws is not None for part in parts):
-        columns = [part.draws if part.draws is not None else np.full(REPLICATES, part.centre) for part in parts]
-        draws = pick(np.stack(columns), axis=0)
+        draws = pick(np.stack([part.replicates for part in parts]), axis=0)
     return _joined(float(pick([part.centre for part in parts])), draws, parts)
 
 

@@ -54,6 +54,14 @@ class SystemRuns:
         return found
 
 
+def with_runs(series: Sequence[Series]) -> list[Series]:
+    """Return those of `series` that have runs; raise NotAvailable, with the reason of the first, if none has."""
+    found = [each for each in series if each.runs]
+    if not found:
+        raise NotAvailable(series[0].missing() if series else "not measured")
+    return found
+
+
 type Answering = Callable[[SystemRuns, str | None], BootstrapEstimate]
 
 

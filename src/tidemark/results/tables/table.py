@@ -21,7 +21,7 @@ from tidemark.paths import remove_others, write_atomically, write_if_changed
 from tidemark.results.publication import Publication
 from tidemark.runs.run import Run, source_runs
 from tidemark.runs.runset import RunSet, Series
-from tidemark.runs.views import dataset_label, mixture, unfinished
+from tidemark.runs.views import all_runs, dataset_label, mixture, unfinished
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,20 +249,47 @@ class TableBuilder:
     def run_set(self) -> RunSet:
         return self.measures.run_set
 
+    @property
+    def runs(self) -> list[Run]:
+        """Runs of all series that tables of one study show: those of the main sweep under the first stack."""
+        return all_runs(self.run_set.select())
+
     def measures_of(self, run: Run) -> Measures:
         """Return the measures of the study that `run` belongs to."""
         study = run.manifest.series.study
         return next((each for each in self.parts if study in each.run_set.studies), self.measures)
 
-    def metric(self, key: str, quantity: Metric) -> ComputedColumn[Series]:
-        """Return the column of `quantity` over series: of their hot runs, or of run 0 if they have none."""
+    def metric(self, key: str, quantity: Metric, title: str = "") -> ComputedColumn[Series]:
+        """Return the column of `quantity` over series: of their hot runs, or of run 0 if they have none.
+
+        Its heading is the quantity's title if no other is given.
+        """
 
         def value(series: Series) -> BootstrapEstimate:
             if not series.runs:
                 raise NotAvailable(series.missing())
             return self.measures.value(quantity, series)
 
-        return computed(key, quantity.title, value, quantity.unit, interval=True)
+        return computed(key, title or quantity.title, value, quantity.unit, interval=True)
+
+    def ratio(self, key: str, title: str, quantity: Metric, over: Metric) -> ComputedColumn[Series]:
+        """Return the column of one quantity divided by another, both of the same series."""
+
+        def value(series: Series) -> BootstrapEstimate:
+            return self.measures.value(quantity, series).ratio(self.measures.value(over, series))
+
+        return computed(key, title, value, "x", interval=True)
+
+    def series_table(
+        self,
+        name: str,
+        title: str,
+        columns: Sequence[ComputedColumn[Series]],
+        series: Sequence[Series],
+        notes: Sequence[str] = (),
+    ) -> Table:
+        """Return the table with a row for each of `series`, computed from all of their runs."""
+        return self.computed_table(name, title, columns, series, all_runs(series), notes)
 
     def computed_table[T](
         self,

@@ -17,7 +17,7 @@ from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.formatting import Cell, MissingCell, attempt
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, generator
-from tidemark.results.publication import printed_rows
+from tidemark.results.publication import Publication, printed_rows
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
 from tidemark.runs.runset import Series
 from tidemark.studies.catalogs.metrics import (
@@ -29,22 +29,25 @@ from tidemark.studies.catalogs.metrics import (
 from tidemark.studies.catalogs.record import ACKED
 from tidemark.studies.catalogs.settings import ALONE, users_of
 
-ORIGIN = "Report"
 SEQUENTIAL, CONCURRENT = "sequential", "concurrent"
 USERS = 50  # at most, in its concurrent series
 RAMP_USERS = 17  # at most, creating namespaces: from its program (pingtimeout/polaris, 39582664), not from the report
 RELATIONAL, DOCUMENT = "EclipseLink-PG", "Persistence-Mongo"
-HARDWARE = {
-    "CPU": "8 vCPU (EC2 m5d.2xlarge)",
-    "Memory": "32 GiB",
-    "Disk": "300 GB NVMe",
-}
-SOFTWARE = {
-    "Apache Polaris": "6a345913, and pull request 1189",
-    "PostgreSQL": "not stated, serializable isolation",
-    "MongoDB": "not stated",
-    "Gatling": "not stated",
-}
+PUBLICATION = Publication(
+    key="polaris-report",
+    origin="Report",
+    hardware={
+        "CPU": "8 vCPU (EC2 m5d.2xlarge)",
+        "Memory": "32 GiB",
+        "Disk": "300 GB NVMe",
+    },
+    software={
+        "Apache Polaris": "6a345913, and pull request 1189",
+        "PostgreSQL": "not stated, serializable isolation",
+        "MongoDB": "not stated",
+        "Gatling": "not stated",
+    },
+)
 SHOWN = (*CREATING, *MIXES[:4])  # rows of the report; its mixes were open loops
 CASES = {
     "create": "Dataset creation", "create-ramp": "Dataset creation, a user more each second",

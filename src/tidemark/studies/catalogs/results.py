@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from tidemark.analysis.metrics import HIGHER, NotAvailable
-from tidemark.results.publication import Publication
-from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, hot_of
+from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, hot_of, with_runs
 from tidemark.runs.runset import RunSet, Series
-from tidemark.runs.spec import MAIN
 from tidemark.studies.assembly import chapter_of, claims_of, figure_specs_of, tables_of
 from tidemark.studies.catalogs import published, tables
 from tidemark.studies.catalogs.claims import MEASURES, CatalogClaimData
@@ -28,24 +26,17 @@ from tidemark.studies.catalogs.study import STUDY
 from tidemark.studies.study import Results
 
 
-def _main(asked: SystemRuns) -> list[Series]:
-    found = [each for each in asked.series if each.sweep == MAIN and each.runs]
-    if not found:
-        raise NotAvailable(asked.series[0].missing())
-    return found
-
-
 def _alone(asked: SystemRuns) -> Series:
     """Return the series with one user."""
-    found = next((each for each in _main(asked) if users_of(each) == ALONE), None)
-    if found is None:
+    found = [each for each in with_runs(asked.series) if users_of(each) == ALONE]
+    if not found:
         raise NotAvailable("not measured with one user")
-    return found
+    return found[0]
 
 
 def _many(asked: SystemRuns) -> Series:
     """Return the series with the most users."""
-    return max(_main(asked), key=users_of)
+    return max(with_runs(asked.series), key=users_of)
 
 
 def _users(asked: SystemRuns, _mode: str | None) -> str:
@@ -56,7 +47,7 @@ def _values(_run_set: RunSet) -> dict[str, str]:
     return {
         "catalogs-report-users": f"{published.USERS}",
         "catalogs-report-ramp": f"{published.RAMP_USERS}",
-        "catalogs-report-processors": published.HARDWARE["CPU"],
+        "catalogs-report-processors": published.PUBLICATION.hardware["CPU"],
     }
 
 
@@ -109,9 +100,7 @@ QUESTIONS = (
 
 RESULTS = Results(
     quantities=QUANTITIES,
-    publication=Publication(
-        key="polaris-report", origin=published.ORIGIN, hardware=published.HARDWARE, software=published.SOFTWARE
-    ),
+    publication=published.PUBLICATION,
     tables=tables_of(published, tables),
     figure_specs=figure_specs_of("tidemark.studies.catalogs.figures"),
     claims=claims_of(

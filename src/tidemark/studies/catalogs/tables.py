@@ -64,6 +64,7 @@ from tidemark.studies.catalogs.record import (
 )
 from tidemark.studies.catalogs.settings import COUNTED_DEPTH, COUNTED_REQUESTS, users_of
 
+type Crashed = Kills | tuple[Series, str]  # kills of one server, or a series and the reason why none is killed
 DATABASES = (Postgres.name, MariaDB.name)  # databases that are separate servers
 RTT = "database_rtt_ms"  # option of a system: the round-trip time to its database
 USERS = Column("users", "Users")
@@ -84,20 +85,13 @@ NOT_HERE = (
 
 def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield tables catalog-outcomes, -mixed, -contention, -cost, -durability, -not-here, -distance, -crash, -churn."""
-    yield _outcomes(builder)
-    yield _mixed(builder)
-    yield _contention(builder)
-    yield _cost(builder)
-    yield _durability(builder)
+    for table in (_outcomes, _mixed, _contention, _cost, _durability, _not_here, _distance, _crash, _churn):
+        yield table(builder)
+
+
+def _not_here(builder: TableBuilder) -> Table:
     columns = (Column("what", "What"), Column("reason", "Why it is not measured"))
-    yield builder.table("catalog-not-here", "What cannot run here, and why", columns, NOT_HERE, ())
-    yield _distance(builder)
-    yield _crash(builder)
-    yield _churn(builder)
-
-
-def _runs(builder: TableBuilder) -> list[Run]:
-    return [run for series in builder.run_set.select() for run in series.runs]
+    return builder.table("catalog-not-here", "What cannot run here, and why", columns, NOT_HERE, ())
 
 
 def _row(series: Series, run: Run) -> list[Cell]:
@@ -152,19 +146,21 @@ def _outcomes(builder: TableBuilder) -> Table:
         "The oracle reads everything back through another client. Lost: answered with success, and not there.",
     ]
     title = "Final status of the requests, and what exists afterwards"
-    return builder.table("catalog-outcomes", title, columns, rows, _runs(builder), notes)
+    return builder.table("catalog-outcomes", title, columns, rows, builder.runs, notes)
 
 
 def _mixed(builder: TableBuilder) -> Table:
     """Return table catalog-mixed: reads and writes of each mix, in open and closed loops."""
-    rows: list[list[Cell]] = []
-    for series in builder.run_set.select():
-        for sort in MIXES:
-            asked = (sort.median, sort.p99, sort.tail, sort.rate)
-            rows += [
-                [sort.title, *_row(series, run), *_measured(builder, run, *asked), _late(run, sort)]
-                for run in series.runs
-            ]
+
+    def cells(sort: Sort, run: Run) -> list[Cell]:
+        return [*_measured(builder, run, sort.median, sort.p99, sort.tail, sort.rate), _late(run, sort)]
+
+    rows = [
+        [sort.title, *_row(series, run), *cells(sort, run)]
+        for series in builder.run_set.select()
+        for sort in MIXES
+        for run in series.runs
+    ]
     columns = (
         Column("mix", "Mix"), *OF_RUN,
         Column("median", "Median", "ms", interval=True), Column("p99", "p99", "ms", interval=True),
@@ -177,7 +173,7 @@ def _mixed(builder: TableBuilder) -> Table:
         "loop: each user sends the next request when the last was answered.",
         UNEQUAL,
     ]
-    return builder.table("catalog-mixed", "Mixes of reads and writes", columns, rows, _runs(builder), notes)
+    return builder.table("catalog-mixed", "Mixes of reads and writes", columns, rows, builder.runs, notes)
 
 
 def _late(run: Run, sort: Sort) -> Cell:
@@ -225,7 +221,7 @@ def _contention(builder: TableBuilder) -> Table:
         UNEQUAL,
     ]
     title = "One table that all users update, and one name that all create"
-    return builder.table("catalog-contention", title, columns, rows, _runs(builder), notes)
+    return builder.table("catalog-contention", title, columns, rows, builder.runs, notes)
 
 
 def _fairness(run: Run) -> Cell:
@@ -269,7 +265,7 @@ def _cost(builder: TableBuilder) -> Table:
         f"{COUNTED_REQUESTS} updates of one table and as many appends to one among it. MariaDB counts in the "
         "windows, as it always does.",
     ]
-    return builder.table("catalog-cost", "What a request costs, by step", columns, rows, _runs(builder), notes)
+    return builder.table("catalog-cost", "What a request costs, by step", columns, rows, builder.runs, notes)
 
 
 def _statements(measures: Measures, series: Series, step: str) -> Cell:
@@ -299,7 +295,7 @@ def _durability(builder: TableBuilder) -> Table:
     )  # fmt: skip
     notes = ["Rates of backends that promise different things are no ranking of them."]
     title, series = "What each backend promises", one_a_system(builder.run_set)
-    return builder.computed_table("catalog-durability", title, columns, series, _runs(builder), notes)
+    return builder.computed_table("catalog-durability", title, columns, series, builder.runs, notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,24 +363,39 @@ def _distance(builder: TableBuilder) -> Table:
 
 def _crash(builder: TableBuilder) -> Table:
     """Return table catalog-crash: what exists after the kills of each server or database."""
-    rows: list[list[Cell]] = []
-    found = list(crashes(builder.run_set))
-    for each in found:
-        if isinstance(each, Kills):
-            rows.append([each.series.title, users_of(each.series), *_kills(each)])
-        else:
-            series, why = each
-            rows.append([series.title, users_of(series), MissingCell(why), *[None] * 17])
-    columns = (
-        SYSTEM, USERS, Column("killed", "Killed"), Column("kills", "Kills"),
-        Column("telling", "Of them while it took writes"), Column("in_flight", "Requests in flight, median"),
-        Column("acknowledged", "Acknowledged before"), Column("unknown", "Unknown"),
-        Column("errors", "Unknown: an error, before the kill"), Column("done", "Unknown: was done"),
-        Column("not_done", "Unknown: was not"), Column("lost", "Lost"),
-        Column("lost_before", "Lost of the window before"), Column("with_loss", "Kills with a loss"),
-        Column("answered", "Until it answered, median", "s"), Column("answered_most", "Until it answered, most", "s"),
-        Column("again", "Writes at once, then"), Column("again_acked", "Of them acknowledged"),
-        Column("verdict", "Verdict"), Column("at_most", "Probability of a loss, below"),
+
+    def of(row: Crashed) -> Series:
+        return row.series if isinstance(row, Kills) else row[0]
+
+    def killed(row: Crashed) -> Cell:
+        return row.title if isinstance(row, Kills) else MissingCell(row[1])
+
+    def column(key: str, title: str, value: Callable[[Kills], Cell], unit: str = "") -> ComputedColumn[Crashed]:
+        return computed(key, title, lambda row: value(row) if isinstance(row, Kills) else None, unit)
+
+    def total(key: str, title: str) -> ComputedColumn[Crashed]:
+        return column(key, title, lambda kills: kills.total(key))
+
+    def answered(kills: Kills) -> Cell:
+        why = next((kill.said for kill in kills.each if kill.said), "")
+        return median(kills.answered_s) if kills.answered_s else MissingCell(f"it never did: {why.splitlines()[0]}")
+
+    columns: tuple[ComputedColumn[Crashed], ...] = (
+        computed("system", SYSTEM.title, lambda row: of(row).title),
+        computed("users", USERS.title, lambda row: users_of(of(row))),
+        computed("killed", "Killed", killed), column("kills", "Kills", lambda kills: len(kills.each)),
+        column("telling", "Of them while it took writes", lambda kills: kills.telling),
+        column("in_flight", "Requests in flight, median", lambda kills: median(kill.in_flight for kill in kills.each)),
+        total("acknowledged", "Acknowledged before"), total("unknown", "Unknown"),
+        total("errors", "Unknown: an error, before the kill"), total("done", "Unknown: was done"),
+        total("not_done", "Unknown: was not"), total("lost", "Lost"),
+        column("lost_before", "Lost of the window before", lambda kills: kills.lost_of_window),
+        column("with_loss", "Kills with a loss", lambda kills: kills.with_loss),
+        column("answered", "Until it answered, median", answered, "s"),
+        column("answered_most", "Until it answered, most", lambda kills: max(kills.answered_s, default=None), "s"),
+        total("again", "Writes at once, then"), total("again_acked", "Of them acknowledged"),
+        column("verdict", "Verdict", lambda kills: "holds" if kills.holds else "DOES NOT HOLD"),
+        column("at_most", "Probability of a loss, below", lambda kills: kills.at_most),
     )  # fmt: skip
     notes = [
         "After the last window of a series, users create namespaces and tables and update one table, until the server "
@@ -398,30 +409,9 @@ def _crash(builder: TableBuilder) -> Table:
         "lose more, and is not tried here.",
         UNEQUAL,
     ]
-    runs = [each.run for each in found if isinstance(each, Kills)]
-    return builder.table("catalog-crash", "What is there after a kill", columns, rows, runs, notes)
-
-
-def _kills(found: Kills) -> list[Cell]:
-    back = found.answered_s
-    why = next((kill.said for kill in found.each if kill.said), "")
-    seconds: list[Cell] = (
-        [median(back), max(back)] if back else [MissingCell(f"it never did: {why.splitlines()[0]}"), None]
-    )
-    return [
-        found.title,
-        len(found.each),
-        found.telling,
-        median(kill.in_flight for kill in found.each),
-        *(found.total(name) for name in ("acknowledged", "unknown", "errors", "done", "not_done", "lost")),
-        found.lost_of_window,
-        found.with_loss,
-        *seconds,
-        found.total("again"),
-        found.total("again_acked"),
-        "holds" if found.holds else "DOES NOT HOLD",
-        found.at_most,
-    ]
+    rows = list(crashes(builder.run_set))
+    runs = [each.run for each in rows if isinstance(each, Kills)]
+    return builder.computed_table("catalog-crash", "What is there after a kill", columns, rows, runs, notes)
 
 
 def _churn(builder: TableBuilder) -> Table:

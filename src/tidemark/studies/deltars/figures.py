@@ -15,28 +15,26 @@ from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.results.figures.plots import StackedRow, stacked
 from tidemark.runs.run import Run
+from tidemark.runs.views import all_runs
 from tidemark.studies.deltars import published
 from tidemark.studies.deltars.metrics import (
     MEANS,
-    STEPS,
     fewest_cores,
     in_order,
+    mean_parts,
     of_operation,
-    parts,
     tables_of,
     times,
 )
 from tidemark.studies.deltars.samples import READ, WRITE
-from tidemark.studies.deltars.settings import DeltarsSettings
+from tidemark.studies.deltars.settings import DeltarsSettings, processors_text
 from tidemark.studies.deltars.tables import HOW
 
 TITLES = {WRITE: "Writing a whole table", READ: "Reading a whole table"}
 CLOSES = "What HDFS refuses to close, writes wait for"
 DIVIDED = "What a legacy write's time goes to"
 LEGACY, BESIDE = "legacy", "delta-rs-hdfs"  # the complete path, and the single call that the thesis compares it with
-# Names of parts in the figure; the client's own time is the rest.
-NAMES = {"upload": "upload", "application": "application", "kafka": "topic", "tasks": "tasks", "driver": "driver",
-         "hdfs": "HDFS"}  # fmt: skip
+NAMES = {"kafka": "topic", "hdfs": "HDFS"}  # parts that have another name in the figure
 GHOSTS = (published.HOPSFS, published.LOCAL, published.LEGACY)
 
 
@@ -50,11 +48,7 @@ def figure_specs() -> Iterator[FigureSpec]:
 def bars(context: FigureContext, operation: str) -> DrawnFigure:
     """Draw means with intervals, grouped by table, in seconds on a log axis; the thesis's means are hollow marks."""
     cores = fewest_cores(context.run_set)
-    chosen = [
-        each
-        for each in in_order(context.run_set)
-        if DeltarsSettings.of(each).cores == cores and not each.is_null_baseline
-    ]
+    chosen = [each for each in in_order(context.run_set, cores=cores) if not each.is_null_baseline]
     tables = tables_of(context.run_set)
     systems = list(dict.fromkeys(each.system for each in chosen))
     made = style.frame(style.PAGE, 2.4)
@@ -91,7 +85,7 @@ def bars(context: FigureContext, operation: str) -> DrawnFigure:
     axes.grid(axis="y")
     plots.legend_beside(axes)
     notes = [
-        f"Clients with {cores} processor{'s' if cores > 1 else ''}. Hollow marks: the thesis's means of 50, on its own "
+        f"Clients with {processors_text(cores)}. Hollow marks: the thesis's means of 50, on its own "
         "machine and HopsFS. 10K to 1M rows are of TPC-H's suppliers, 6M and 60M are lineitems, which are wider.",
         context.run_set.coverage,
     ]
@@ -102,13 +96,13 @@ def closes(context: FigureContext) -> DrawnFigure:
     """Draw every write of delta-rs to HDFS by the number of its closes that the NameNode refused."""
     of_delta_rs = [each for each in in_order(context.run_set) if published.HEIRS.get(each.system) == published.HOPSFS]
     chosen = [each for each in of_delta_rs if any(run.column("closed").any() for run in each.runs)]
-    if not chosen:
+    runs = all_runs(chosen)
+    if not runs:
         raise NotAvailable("no run closed a file of HDFS")
     made = style.frame(style.COLUMN, 2.0)
     axes = made.axes(0.5, 0.1)
     tables = tables_of(context.run_set)
     words = {data: f"{published.WORDS.get(data, data)} rows" for data in tables}
-    runs = [run for series in chosen for run in series.runs]
     frame = pd.concat(
         pd.DataFrame(
             {"refused": of_operation(run, WRITE, "refused"), "s": times(run, WRITE),
@@ -137,36 +131,24 @@ def divided(context: FigureContext) -> DrawnFigure:
     runs: list[Run] = []
     for data in tables_of(context.run_set):
         words = published.WORDS.get(data, data)
-        found = [
-            each for each in in_order(context.run_set) if DeltarsSettings.of(each).cell == (data, cores) and each.runs
-        ]
+        found = [each for each in in_order(context.run_set, data=data, cores=cores) if each.runs]
         if not any(each.system == LEGACY for each in found):
             continue
         for series in found:
             try:
-                bar = _parts(series.runs)
+                parts = mean_parts(series.runs)
             except NotAvailable:
                 if series.system != BESIDE:
                     continue
-                bar = (("rest", sum(float(times(run, WRITE).mean()) for run in series.runs) / len(series.runs)),)
+                parts = {"rest": sum(float(times(run, WRITE).mean()) for run in series.runs) / len(series.runs)}
+            bar = tuple((NAMES.get(step, step), seconds) for step, seconds in parts.items() if seconds > 0)
             rows.append((f"{series.title}, {words}", bar, "s"))
             runs += series.runs
-            printed = [published.printed(each, published.LEGACY, data, cores) for each in
-                       (published.UPLOAD, published.MATERIALISE)]  # fmt: skip
-            if series.system == LEGACY and printed[0] and printed[1]:
-                bar = (("upload", printed[0].mean), ("materialise", printed[1].mean))
+            if series.system == LEGACY and (printed := published.legacy_parts(data, cores)):
+                bar = tuple(zip(("upload", "materialise"), printed, strict=True))
                 rows.append((f"{published.TITLES[published.LEGACY]}, {words}", bar, "s"))
     if not runs:
         raise NotAvailable("the legacy path was not measured")
     made = stacked(rows, "write, mean (s)", width=style.PAGE)
-    notes = [HOW, f"Clients with {cores} processor{'s' if cores > 1 else ''}.", context.run_set.coverage]
+    notes = [HOW, f"Clients with {processors_text(cores)}.", context.run_set.coverage]
     return context.finish(made, DIVIDED, notes, runs)
-
-
-def _parts(runs: tuple[Run, ...]) -> tuple[tuple[str, float], ...]:
-    """Return the mean seconds of each part of the writes, and of the rest; NotAvailable if they have no parts."""
-    by_step = [parts(run) for run in runs]
-    found = {NAMES[step]: sum(float(each[step].mean()) for each in by_step) / len(by_step) for step in STEPS}
-    whole = sum(float(times(run, WRITE).mean()) for run in runs) / len(runs)
-    found["rest"] = max(0.0, whole - sum(found.values()))
-    return tuple((name, seconds) for name, seconds in found.items() if seconds > 0)

@@ -24,7 +24,7 @@ from tidemark.studies.deltars.metrics import (
     times,
 )
 from tidemark.studies.deltars.samples import WRITE
-from tidemark.studies.deltars.settings import DeltarsSettings
+from tidemark.studies.deltars.settings import DeltarsSettings, processors_text
 
 HDFS, LOCAL, LEGACY = "delta-rs-hdfs", "delta-rs-local", "legacy"
 PARTS = {"upload": "uploading", "application": "starting and ending the application", "kafka": "reading the topic",
@@ -48,10 +48,10 @@ class Writer(SentenceWriter):
         """
         lines = []
         for data in tables_of(self.run_set):
-            pair = [find(self.run_set, each, data, cores) for each in (system, other)]
+            pair = [each for name in (system, other) if (each := find(self.run_set, name, data, cores))]
             with suppress(NotAvailable):
-                if pair[0] is not None and pair[1] is not None:
-                    first, second = (self.measures.value(quantity, each) for each in pair if each is not None)
+                if len(pair) == 2:
+                    first, second = (self.measures.value(quantity, each) for each in pair)
                     lines.append(f"{estimate_text(first.ratio(second).estimate('x'))} ({_rows(data)})")
         if not lines:
             raise NotAvailable("no table was measured with both")
@@ -60,23 +60,15 @@ class Writer(SentenceWriter):
     def writes(self) -> str:
         cores = fewest_cores(self.run_set)
         pairs = self._pairs(WRITE_MEDIAN, HDFS, LOCAL, cores)
-        processors = "processor" if cores == 1 else "processors"
         return (
-            f"With {cores} {processors}, writing a complete table on HDFS takes delta-rs this multiple of the time on "
-            f"the local disk (medians): {listed(pairs)}."
+            f"With {processors_text(cores)}, writing a complete table on HDFS takes delta-rs this multiple of the time "
+            f"on the local disk (medians): {listed(pairs)}."
         )
 
     def floor(self) -> str:
         """Report the time that writes of the smallest table wait for refused closes on HDFS."""
         cores = fewest_cores(self.run_set)
-        series = next(
-            (
-                each
-                for each in in_order(self.run_set)
-                if each.system == HDFS and DeltarsSettings.of(each).cores == cores
-            ),
-            None,
-        )
+        series = next(iter(in_order(self.run_set, system=HDFS, cores=cores)), None)
         if series is None or not series.runs:
             raise NotAvailable("delta-rs on HDFS was not measured")
         refused = self.measures.value(REFUSED, series).estimate("")
@@ -111,8 +103,7 @@ class Writer(SentenceWriter):
     def divided(self) -> str:
         """Report the share of each part in a legacy write, for the smallest and the largest table."""
         cores = fewest_cores(self.run_set)
-        found = [each for each in in_order(self.run_set)
-                 if each.system == LEGACY and each.runs and DeltarsSettings.of(each).cores == cores]  # fmt: skip
+        found = [each for each in in_order(self.run_set, system=LEGACY, cores=cores) if each.runs]
         if not found:
             raise NotAvailable("the legacy path was not measured")
         lines = []
@@ -127,12 +118,10 @@ class Writer(SentenceWriter):
 
     def engine(self) -> str:
         """Compare paths that differ in one part at a time with delta-rs."""
-        cores = fewest_cores(self.run_set)
-        lines = []
+        cores, lines = fewest_cores(self.run_set), []
         for system, words in ENGINES.items():
             with suppress(NotAvailable):
-                pairs = self._pairs(WRITE_MEAN, system, HDFS, cores)
-                lines.append(f"{words} takes {listed(pairs)}")
+                lines.append(f"{words} takes {listed(self._pairs(WRITE_MEAN, system, HDFS, cores))}")
         if not lines:
             raise NotAvailable("no path that changes one part alone was measured")
         return f"Of delta-rs's time for the same rows on the same HDFS (1x), {'; '.join(lines)}."

@@ -7,6 +7,7 @@ A run whose tables differ from their source has counts of the errors, but no tim
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -129,20 +130,27 @@ def parts(run: Run) -> dict[str, NDArray[np.float64]]:
     return {step: np.asarray(each, np.float64) for step, each in found.items()}
 
 
-def _part(run: Run, steps: tuple[str, ...], what: str) -> BootstrapEstimate:
+def mean_parts(runs: Sequence[Run]) -> dict[str, float]:
+    """Return the mean seconds of each of STEPS over all writes, and the `rest`, which is the client's own time.
+
+    Raise NotAvailable if the client reports no parts.
+    """
+    if not runs:
+        raise NotAvailable("there is no run")
+    by_step = [parts(run) for run in runs]
+    sums = {step: sum(float(each[step].mean()) for each in by_step) for step in STEPS}
+    sums["rest"] = sum(float(times(run, WRITE).mean()) for run in runs) - sum(sums.values())
+    return {step: total / len(runs) for step, total in sums.items()}
+
+
+def _part(run: Run, steps: tuple[str, ...], what: str, *, as_share: bool = False) -> BootstrapEstimate:
     by_step = parts(run)
     whole = np.asarray(sum(by_step[step] for step in steps), np.float64)
     if not whole.all():
         raise NotAvailable(f"{what} is no part of its writes")
+    if as_share:
+        return mean_of(100 * whole / times(run, WRITE), run.label, what, "share")
     return mean_of(whole, run.label, what)
-
-
-def _share(run: Run, steps: tuple[str, ...], what: str) -> BootstrapEstimate:
-    by_step = parts(run)
-    shares = np.asarray(100 * sum(by_step[step] for step in steps) / times(run, WRITE), np.float64)
-    if not shares.all():
-        raise NotAvailable(f"{what} is no part of its writes")
-    return mean_of(shares, run.label, what, "share")
 
 
 def _peak(run: Run) -> BootstrapEstimate:
@@ -182,14 +190,16 @@ MATERIALISED = Metric(
     "materialise", "s", "Materialised: mean", partial(_part, steps=MATERIALISE, what="materialise"), LOWER
 )
 UPLOAD_SHARE = Metric(
-    "upload share", "%", "Upload, of a write", partial(_share, steps=("upload",), what="upload"), LOWER
+    "upload share", "%", "Upload, of a write", partial(_part, steps=("upload",), what="upload", as_share=True), LOWER
 )
 START_SHARE = Metric(
     "application share", "%", "Starting and ending the application, of a write",
-    partial(_share, steps=("application",), what="application"), LOWER,
+    partial(_part, steps=("application",), what="application", as_share=True), LOWER,
 )  # fmt: skip
 MEANS = {WRITE: WRITE_MEAN, READ: READ_MEAN}
 MEDIANS = {WRITE: WRITE_MEDIAN, READ: READ_MEDIAN}
+RATES = {WRITE: WRITE_RATE, READ: READ_RATE}
+COSTS = {"cpu": CPU, "memory": PEAK, "bytes": BYTES, "first": FIRST, "slowest": WRITE_SLOWEST}  # other than time
 QUANTITIES = MetricSet(
     all=(
         WRITE_MEDIAN, READ_MEDIAN, WRITE_MEAN, READ_MEAN, WITH_SOURCE, WRITE_RATE, READ_RATE, WRITE_SLOWEST, FIRST,
@@ -207,14 +217,20 @@ def size_of(data: str) -> tuple[bool, float]:
     return found["table"] == "lineitem", float(found["scale"])
 
 
-def in_order(run_set: RunSet) -> list[Series]:
-    """Return all series, sorted by table, processors and system."""
+def in_order(
+    run_set: RunSet, *, system: str | None = None, data: str | None = None, cores: int | None = None
+) -> list[Series]:
+    """Return the series of a system, of a table and with a number of processors, or of all; sorted by these."""
+
+    def is_meant(series: Series) -> bool:
+        settings = DeltarsSettings.of(series)
+        return system in (None, series.system) and data in (None, settings.data) and cores in (None, settings.cores)
 
     def place(series: Series) -> tuple[bool, float, int, str]:
         settings = DeltarsSettings.of(series)
         return *size_of(settings.data), settings.cores, series.system
 
-    return sorted(run_set.select(), key=place)
+    return sorted(filter(is_meant, run_set.select()), key=place)
 
 
 def tables_of(run_set: RunSet) -> list[str]:
@@ -248,10 +264,7 @@ def most_common(run_set: RunSet, stack: str) -> tuple[str, int]:
 
 def find(run_set: RunSet, system: str, data: str, cores: int) -> Series | None:
     """Return the series of a system with one table and `cores` processors; None if it is not planned."""
-    return next(
-        (each for each in run_set.select() if each.system == system and DeltarsSettings.of(each).cell == (data, cores)),
-        None,
-    )
+    return next(iter(in_order(run_set, system=system, data=data, cores=cores)), None)
 
 
 def by_refusals(series: Series) -> list[tuple[int, list[float]]]:

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tidemark.results.publication import printed_rows
+from tidemark.results.publication import Publication, printed_rows
 
-ORIGIN = "Thesis"
-KEY = "manfredi"
 HOPSFS, LOCAL, LEGACY = "hopsfs", "local", "legacy"
 WRITE, READ, UPLOAD, MATERIALISE = "write", "read", "upload", "materialise"
 LATENCY, THROUGHPUT = "latency", "throughput"
@@ -37,12 +35,16 @@ HEIRS = {
     "delta-rs-local-before": LOCAL,
     "legacy": LEGACY,
 }
-HARDWARE = {
-    "CPU": "AMD Ryzen Threadripper PRO 5955WX, 16 cores, shared; clients with 1, 2, 4 or 8",
-    "Memory": "192 GB; 32 GB for the client",
-    "Disk": "5.4 TB SSD",
-}
-SOFTWARE = {"deltalake": "0.18.2, changed", "HDFS NameNode": "HopsFS 3.2.0.14", "HDFS DataNode": "HopsFS 3.2.0.14"}
+PUBLICATION = Publication(
+    key="manfredi",
+    origin="Thesis",
+    hardware={
+        "CPU": "AMD Ryzen Threadripper PRO 5955WX, 16 cores, shared; clients with 1, 2, 4 or 8",
+        "Memory": "192 GB; 32 GB for the client",
+        "Disk": "5.4 TB SSD",
+    },
+    software={"deltalake": "0.18.2, changed", "HDFS NameNode": "HopsFS 3.2.0.14", "HDFS DataNode": "HopsFS 3.2.0.14"},
+)
 REPETITIONS = 50
 # Names and row counts of tables that the thesis misprints, judging by its other numbers; thesis.csv is corrected.
 MISNAMED = (
@@ -89,6 +91,22 @@ def printed(operation: str, pipeline: str, data: str, cores: int) -> Printed | N
 def seconds(operation: str, pipeline: str, data: str, cores: int = 1) -> float:
     """Return the mean of a printed latency; KeyError if there is none."""
     return _by_key()[operation, pipeline, data, cores, LATENCY].mean
+
+
+def of_system(system: str, operation: str, data: str, cores: int) -> Printed | None:
+    """Return the printed latency of the pipeline that corresponds to a system; None if there is none."""
+    return printed(operation, HEIRS.get(system, ""), data, cores)
+
+
+def ratio(one: Printed | None, other: Printed | None) -> float | None:
+    """Return the ratio of two printed means; None if one is not printed."""
+    return one.mean / other.mean if one and other else None
+
+
+def legacy_parts(data: str, cores: int) -> tuple[float, float] | None:
+    """Return the printed seconds of uploading and of materialising; None if the thesis prints none."""
+    upload, materialise = (printed(each, LEGACY, data, cores) for each in (UPLOAD, MATERIALISE))
+    return (upload.mean, materialise.mean) if upload and materialise else None
 
 
 def misprints() -> list[str]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from tidemark.analysis.metrics import NotAvailable
-from tidemark.results.publication import Publication
-from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, of_series
+from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, of_series, with_runs
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import chapter_of, claims_of, figure_specs_of, tables_of
 from tidemark.studies.deltars import published, tables
 from tidemark.studies.deltars.claims import MEASURES, DeltarsClaimData
 from tidemark.studies.deltars.findings import Writer
 from tidemark.studies.deltars.metrics import BYTES, QUANTITIES, READ_MEDIAN, WRITE_MEDIAN, most_common
-from tidemark.studies.deltars.settings import DeltarsSettings
+from tidemark.studies.deltars.settings import DeltarsSettings, processors_text
 from tidemark.studies.deltars.study import STUDY
 from tidemark.studies.study import Results
 
@@ -21,22 +20,17 @@ def _alike(asked: SystemRuns) -> Series:
 
     Raise NotAvailable if there is none.
     """
-    ran = [each for each in asked.series if each.runs]
-    if not ran:
-        raise NotAvailable(asked.series[0].missing() if asked.series else "not measured")
+    ran = with_runs(asked.series)
     data, cores = most_common(asked.measures.run_set, ran[0].stack)
     found = [each for each in ran if DeltarsSettings.of(each).cell == (data, cores)]
     if not found:
-        raise NotAvailable(f"not measured with {_words(data, cores)}")
+        raise NotAvailable(f"not measured with {data}, {processors_text(cores)}")
     return found[0]
 
 
-def _words(data: str, cores: int) -> str:
-    return f"{data}, {cores} processor{'s' if cores > 1 else ''}"
-
-
 def _note(asked: SystemRuns, _mode: str | None) -> str:
-    return _words(*DeltarsSettings.of(_alike(asked)).cell)
+    data, cores = DeltarsSettings.of(_alike(asked)).cell
+    return f"{data}, {processors_text(cores)}"
 
 
 QUESTIONS = (
@@ -67,9 +61,7 @@ def _values(run_set: RunSet) -> dict[str, str]:
 
 RESULTS = Results(
     quantities=QUANTITIES,
-    publication=Publication(
-        key=published.KEY, origin=published.ORIGIN, hardware=published.HARDWARE, software=published.SOFTWARE
-    ),
+    publication=published.PUBLICATION,
     tables=tables_of(tables),
     figure_specs=figure_specs_of("tidemark.studies.deltars.figures"),
     claims=claims_of(

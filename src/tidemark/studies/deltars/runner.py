@@ -41,9 +41,9 @@ class TableRunner(WindowRunner[TablesWindow]):
     def __init__(
         self, test_bed: TestBed, directory: Path, system: BulkTable, comparer: Comparer, show: ProgressCallback
     ) -> None:
-        self.directory = directory
+        super().__init__(test_bed, directory)
         self._settings = DeltarsSettings.of(test_bed.spec)
-        self._test_bed, self._system, self._comparer, self._show = test_bed, system, comparer, show
+        self._system, self._comparer, self._show = system, comparer, show
         self._source = data.source_of(test_bed.workload.workspace, self._settings.data)
         self._data = data.made(test_bed.workload.workspace, self._settings.data)
         self._keys = data.keys_of(self._settings.data)
@@ -66,12 +66,12 @@ class TableRunner(WindowRunner[TablesWindow]):
         cores = self._settings.cores
         # Servers get the processors that the client does not have; if it has all of them, they share.
         self._placed = {"client": mine[:cores], "servers": mine[cores:] or mine}
-        confine(self._test_bed.servers.pids(), self._placed["servers"])
+        confine(self.test_bed.servers.pids(), self._placed["servers"])
         self._client = client = Client(self._system, self._placed["client"], self.directory)
         with client:
             self._versions = client.versions
             yield
-        self._test_bed.servers.check()
+        self.test_bed.servers.check()
 
     def execute(self, window: TablesWindow, until_seconds: float) -> None:
         del until_seconds
@@ -94,10 +94,10 @@ class TableRunner(WindowRunner[TablesWindow]):
     def _repeat(self, window: TablesWindow, repetition: int, name: str, began: int, keep: Path | None) -> None:
         client, timeout_s = self._client, self._settings.timeout_seconds
         assert client is not None
-        address = self._system.address(name)
+        address, name_node = self._system.address(name), self._name_node
         self._system.make_room(name)
         for operation in (WRITE, READ) if self._system.reads else (WRITE,):
-            since = self._said_bytes()
+            since = name_node.said_bytes() if name_node else 0
             try:
                 if operation == WRITE:
                     reply = client.write(self._source, self._keys, address, timeout_s)
@@ -109,7 +109,7 @@ class TableRunner(WindowRunner[TablesWindow]):
                 raise
             reply["start_ns"] -= began
             steps = {f"{step}_ns": took for step, took in reply.pop("steps", {}).items()}
-            closes = self._closes(since)
+            closes = name_node.closes(since) if name_node else Closes(0, 0)
             window.done.append(Done(operation, repetition, closed=closes.closed, refused=closes.refused,
                                     **reply, **steps))  # fmt: skip
 
@@ -131,13 +131,10 @@ class TableRunner(WindowRunner[TablesWindow]):
         if system.reads and read.rows != rows:
             self._wrong.append(f"{name}: the client read {read.rows:,} rows of {rows:,}")
 
-    def _said_bytes(self) -> int:
-        names = self._test_bed.servers.by_class.get(NameNode)
-        return names.said_bytes() if isinstance(names, NameNode) else 0
-
-    def _closes(self, since: int) -> Closes:
-        names = self._test_bed.servers.by_class.get(NameNode)
-        return names.closes(since) if isinstance(names, NameNode) else Closes(0, 0)
+    @property
+    def _name_node(self) -> NameNode | None:
+        found = self.test_bed.servers.by_class.get(NameNode)
+        return found if isinstance(found, NameNode) else None
 
     def groups(self) -> Mapping[str, Group]:
         return {CLIENT: Group(lambda: [self._client.pid] if self._client else [])}
@@ -153,7 +150,7 @@ class TableRunner(WindowRunner[TablesWindow]):
     def finish(self, window: TablesWindow) -> None:
         del window
         self._client = None
-        self._test_bed.servers.check()
+        self.test_bed.servers.check()
         if self.is_cancelled:
             raise SystemFailure("the window was abandoned: a process that it needs ended")
 
@@ -195,7 +192,7 @@ class TableRunner(WindowRunner[TablesWindow]):
         )
         apart = self._system.of_release_before  # the system's class reports the versions that a stack has
         return RunMetadata(
-            system=system_part(self._test_bed.variant, self._system, pq.read_schema(self._source)),
+            system=system_part(self.test_bed.variant, self._system, pq.read_schema(self._source)),
             versions={
                 **({f"{name} ({apart})": version for name, version in self._versions.items()} if apart else {}),
                 **tool_versions(data.TOOL),

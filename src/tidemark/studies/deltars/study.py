@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractContextManager, nullcontext
+from itertools import product
 from pathlib import Path
 
 from tidemark.config import Config
+from tidemark.errors import ConfigError
 from tidemark.measure.workload import Files, Workload
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.deltars import data
-from tidemark.studies.deltars.settings import SECTION, DeltarsSection, DeltarsSettings, processors
+from tidemark.studies.deltars.config import Protocol
+from tidemark.studies.deltars.settings import DATA, DeltarsSettings
+from tidemark.studies.section import Section
 from tidemark.studies.study import Study
 from tidemark.systems.base import Variant
 from tidemark.systems.bulk.base import BulkTable
-from tidemark.systems.registry import of_kind, repeated, spec_of, variant, with_defaults
+from tidemark.systems.registry import of_kind, repeated, spec_of
 
 STUDY = Study(
     name="deltars",
@@ -24,6 +29,11 @@ STUDY = Study(
 SLOW_WRITE_SECONDS = 30.0  # including the start of an application
 
 
+def processors() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
 class Tables(Workload):
     """Workload with one window of all repetitions, each with a separate table."""
 
@@ -32,6 +42,7 @@ class Tables(Workload):
     runner = "tidemark.studies.deltars.runner"
     takes_trips = False
     ends_by_itself = True
+    warms_up = False  # each repetition has a separate table, and the first one is reported along with the others
     tools = (data.TOOL,)
 
     def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
@@ -61,39 +72,50 @@ class Tables(Workload):
         data.made(self.workspace, self.settings.data)
         return nullcontext()
 
-    @property
-    def warms_up(self) -> bool:
-        """False: each repetition has a separate table, and the first one is reported along with the others."""
-        return False
-
 
 WORKLOAD = Tables
 
 
-def section(config: Config) -> DeltarsSection:
-    """Return the study's section, parsed and validated; ConfigError if it is invalid."""
-    return DeltarsSection.parse(config.sections[SECTION], config.protocol, config.origin)
+def section(config: Config) -> Section[Protocol]:
+    """Return the study's section. Raises ConfigError, with the place of the key, for an unknown table or system."""
+    found = Section.of(config, STUDY.name, Protocol)
+    for key, tables in (("tables", found.sizes.tables), ("slow", found.sizes.slow)):
+        for name in tables:
+            if DATA.fullmatch(name) is None:
+                raise ConfigError(
+                    f"{found.place_of_size(key, name)}: found the table '{name}'; allowed: supplier_sf and lineitem_sf "
+                    "with a scale above 0, such as supplier_sf10"
+                )
+    for name in found.sizes.instead:
+        found.check_name(name, (BulkTable,), "instead")
+    return found
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     deltars = section(config)
+    sizes = deltars.sizes
     made: list[SeriesSpec] = []
-    for given in deltars.systems:
-        # Checked first, so that a system of another kind is refused by its name.
-        variant(given, config.origin, (SECTION, "systems"), BulkTable)
-        entry = with_defaults(given, deltars.given)
-        chosen = variant(entry, config.origin, (SECTION, "systems"), BulkTable)
+    for entry, chosen in deltars.systems(BulkTable):
         assert issubclass(chosen.system, BulkTable)
-        for settings in deltars.cells(entry.name, chosen.system.is_slow):
-            longest = settings.repetitions * 2 * settings.timeout_seconds
-            spec = spec_of(base, entry, chosen, settings, window_seconds=longest, runs=1)
-            made += repeated(spec, deltars.sizes.repeats, cpus=settings.cores)
+        tables = sizes.slow if chosen.system.is_slow else sizes.tables
+        for (table, repetitions), cores in product(tables.items(), sizes.instead.get(entry.name, sizes).cores):
+            if cores <= processors():
+                settings = DeltarsSettings(
+                    data=table,
+                    cores=cores,
+                    repetitions=repetitions,
+                    timeout_seconds=float(deltars.given["timeout_seconds"]),
+                    checked_rows=deltars.given["checked_rows"],
+                )
+                longest = repetitions * 2 * settings.timeout_seconds
+                spec = spec_of(base, entry, chosen, settings, window_seconds=longest, runs=1)
+                made += repeated(spec, sizes.repeats, cpus=cores)
     return made
 
 
 def limits(config: Config) -> list[str]:
     """Return a message with the planned numbers of processors that this machine does not have; empty if none."""
-    beyond = section(config).beyond()
+    beyond = [cores for cores in section(config).sizes.cores if cores > processors()]
     if not beyond:
         return []
     asked = ", ".join(map(str, beyond))

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
 from msgspec import UNSET
 
+from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import WorkloadSettings
-from tidemark.schema import Origin, one_of
-from tidemark.settings import decoded, or_else
+from tidemark.settings import or_else
 from tidemark.studies.freshness.config import Protocol
-from tidemark.systems.registry import SystemEntry
+from tidemark.studies.section import Section
 
-SECTION = "freshness"
 EVENT = "event"  # one commit per event
 POLICY = re.compile(r"event|([1-9]\d*)(ms|s|rows)")
 KILLS, RAMP = "kills", "ramp"
@@ -85,29 +84,25 @@ class FreshnessSettings(WorkloadSettings):
         return not self.kills and not self.steps
 
 
-@dataclass(frozen=True, slots=True)
-class FreshnessSection:
-    """Parsed section."""
+class FreshnessSection(Section[Protocol]):
+    """The section, with the settings of its series."""
 
-    protocol: Protocol
-    systems: tuple[SystemEntry, ...]
-    given: Mapping[str, Any]
+    __slots__ = ()
 
     @classmethod
-    def parse(cls, given: Mapping[str, Any], protocol: str, origin: Origin) -> FreshnessSection:
-        """Parse the section. Raises ConfigError, with the place of the key, for unknown names and invalid numbers."""
-        one_of(protocol, given["protocols"], ("protocol",), origin)
-        sizes = decoded(given["protocols"][protocol], Protocol)
-        if Policy.parse(sizes.policy).interval_ms is None:
+    def read(cls, config: Config) -> Self:
+        """Return the section. Raises ConfigError, with the place of the key, for unknown names and invalid numbers."""
+        found = cls.of(config, "freshness", Protocol)
+        if Policy.parse(found.sizes.policy).interval_ms is None:
             raise ConfigError(
-                f"{origin.place((SECTION, 'protocols', protocol, 'policy'))}: found '{sizes.policy}'; allowed: a "
-                "time, such as 1s: it is what pipelines and consumers are set to alike"
+                f"{found.place_of_size('policy')}: found '{found.sizes.policy}'; allowed: a time, such as 1s: it is "
+                "what pipelines and consumers are set to alike"
             )
-        return cls(sizes, tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items()), given)
+        return found
 
     def cells(self, name: str, is_pipeline: bool) -> Iterator[FreshnessSettings]:
         """Yield the settings of each series of the system `name`; a pipeline's events are always JSON."""
-        sizes = self.protocol
+        sizes = self.sizes
         encoding = "json" if is_pipeline else self.given["encoding"]
         policies = sizes.intervals if is_pipeline else sizes.policies
         shapes = dict.fromkeys([(policy, sizes.rate) for policy in policies])
@@ -130,7 +125,7 @@ class FreshnessSection:
             return settings.steps * settings.step_seconds
         rules = settings.rules
         commits = 2 * (rules.rows / settings.rate if rules.rows else (rules.interval_ms or 0) / 1000)
-        return max(float(self.protocol.window_seconds), commits) + self.protocol.kill_seconds * settings.kills
+        return max(float(self.sizes.window_seconds), commits) + self.sizes.kill_seconds * settings.kills
 
     def _cell(self, policy: str, rate: int, encoding: str) -> FreshnessSettings:
         return FreshnessSettings(

@@ -8,16 +8,15 @@ from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.measure.workload import Workload
 from tidemark.runs.spec import SeriesSpec
-from tidemark.schema import system_of
 from tidemark.services.kafka import Kafka
 from tidemark.services.polaris import Polaris
 from tidemark.services.servers import out_of_reach
 from tidemark.settings import or_else
-from tidemark.studies.freshness.settings import PRODUCER, SECTION, FreshnessSection, FreshnessSettings
+from tidemark.studies.freshness.settings import PRODUCER, FreshnessSection, FreshnessSettings
 from tidemark.studies.study import Study
-from tidemark.systems.base import Capability, Variant
+from tidemark.systems.base import Capability, System, Variant
 from tidemark.systems.object_store import is_in_bucket
-from tidemark.systems.registry import of_kind, spec_of, variant, with_defaults
+from tidemark.systems.registry import spec_of
 from tidemark.systems.sinks import StreamingSink
 from tidemark.systems.tables import TableSystem
 
@@ -64,12 +63,10 @@ class Freshness(Workload):
 
 def section(config: Config) -> FreshnessSection:
     """Return the study's section, parsed and checked. Raises ConfigError if it is invalid."""
-    found = FreshnessSection.parse(config.sections[SECTION], config.protocol, config.origin)
-    ramp = found.protocol.ramp
+    found = FreshnessSection.read(config)
+    ramp = found.sizes.ramp
     for name in () if ramp is UNSET else or_else(ramp.without, ()):
-        place = (SECTION, "protocols", config.protocol, "ramp", "without")
-        known = [*of_kind(TableSystem), *of_kind(StreamingSink)]
-        system_of(name, SECTION, found.given["systems"], known, place, config.origin)
+        found.check_name(name, (TableSystem, StreamingSink), "ramp", "without")
     return found
 
 
@@ -77,10 +74,8 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     freshness = section(config)
     missing = config.services.why_no_polaris()
     made: list[SeriesSpec] = []
-    for given in freshness.systems:
-        entry = with_defaults(given, freshness.given)
-        chosen = variant(entry, config.origin, (SECTION, "systems"))
-        place = config.origin.place((SECTION, "systems", entry.name))
+    for entry, chosen in freshness.systems(System):
+        place = freshness.place("systems", entry.name)
         if not issubclass(chosen.system, TableSystem | StreamingSink):
             raise ConfigError(
                 f"{place}: found '{entry.like}', which is {chosen.system.kind}; allowed: {TableSystem.kind}, or "

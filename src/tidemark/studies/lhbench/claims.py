@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.metrics import Metric, NotAvailable
-from tidemark.analysis.statistics import BootstrapEstimate
+from tidemark.analysis.statistics import BootstrapEstimate, slope_of
 from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
 from tidemark.runs.runset import Series
@@ -143,14 +144,11 @@ def files_growth(claim_data: LakeClaimData, quantity: Metric, system: str) -> Me
 def files_growth_ratio(claim_data: LakeClaimData, quantity: Metric, system: str, vs: str) -> Measured:
     """Return `files_growth` of one format divided by that of `vs`; NotAvailable if `vs` may not grow with its files."""
     own, other = (_growth(claim_data, quantity, name) for name in (system, vs))
-    draws = [np.full(REPLICATES, each.centre) if each.draws is None else each.draws for each in (own, other)]
-    if other.centre <= 0 or bool((draws[1] <= 0).any()):
+    if other.centre <= 0 or bool((other.replicates <= 0).any()):
         raise NotAvailable(f"{vs} may not grow with its files at all")
-    is_known = own.draws is None and other.draws is None
-    ratio = None if is_known else draws[0] / draws[1]
-    return BootstrapEstimate(
-        own.centre / other.centre, ratio, own.n + other.n, min(own.runs, other.runs), log=False
-    ), TIMES
+    draws = None if own.draws is None and other.draws is None else own.replicates / other.replicates
+    centre, n, runs = own.centre / other.centre, own.n + other.n, min(own.runs, other.runs)
+    return BootstrapEstimate(centre, draws, n, runs, log=False), TIMES
 
 
 @measure(OWN)
@@ -193,18 +191,13 @@ def _spread(parts: Sequence[BootstrapEstimate]) -> BootstrapEstimate:
 
 def _growth(claim_data: LakeClaimData, quantity: Metric, system: str) -> BootstrapEstimate:
     """Return the Theil-Sen slope of the mean of the selective queries, in milliseconds per thousand files."""
-    points = claim_data.along_files(quantity, system)
-    parts = [part.linear().scaled(1_000 / len(SELECTIVE)) for _, part in points]
-    files = np.array([number / 1_000 for number, _ in points])
-    first, second = np.triu_indices(len(points), 1)
-    centres = np.array([part.centre for part in parts])
-    slope = float(np.median((centres[second] - centres[first]) / (files[second] - files[first])))
-    draws = None
-    if any(part.draws is not None for part in parts):
-        rows = np.stack([np.full(REPLICATES, part.centre) if part.draws is None else part.draws for part in parts])
-        draws = np.median((rows[second] - rows[first]) / (files[second] - files[first])[:, None], axis=0)
-    runs, degrees = min(part.runs for part in parts), min(part.degrees for part in parts)
-    return BootstrapEstimate(slope, draws, sum(part.n for part in parts), runs, degrees, log=False)
+    points = [
+        (files / 1_000, part.linear().scaled(1_000 / len(SELECTIVE)))
+        for files, part in claim_data.along_files(quantity, system)
+    ]
+    if any(part.draws is not None for _, part in points):
+        points = [(files, replace(part, draws=part.replicates)) for files, part in points]
+    return slope_of(points)
 
 
 def _by_query(claim_data: LakeClaimData, systems: list[str]) -> dict[str, list[BootstrapEstimate]]:

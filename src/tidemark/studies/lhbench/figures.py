@@ -16,20 +16,22 @@ from tidemark.analysis.statistics import Estimate
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.runs.runset import Series
+from tidemark.runs.views import all_runs
 from tidemark.studies.lhbench import published
 from tidemark.studies.lhbench.metrics import (
     COMPACTING,
+    FOUR,
     LOADED_TABLES,
     LOADING,
     MERGING,
     OF_FILES,
+    OF_REFRESH,
     QUERIES_AFTER,
     QUERIES_COMPACTED,
-    QUERYING,
     TOTAL,
-    all_runs,
     in_part,
     largest,
+    measured_in,
     merging,
     slowdown,
 )
@@ -47,8 +49,7 @@ ONE, SECOND, TWO, THREE, FILES_TITLE, AXIS = (
     "Figure 3 of the paper: what files touched explain",
 )
 ROW, LEFT = 0.2, 1.3  # inches
-OF_LOAD = (LOADING, TOTAL, QUERYING["q9"], QUERYING["q67"], QUERYING["q68"], QUERYING["q90"])
-OF_REFRESH = (LOADING, TOTAL, MERGING, QUERIES_AFTER, COMPACTING, QUERIES_COMPACTED)
+OF_LOAD = (LOADING, TOTAL, *FOUR)
 NAMES = {
     LOADING: "load (s)", TOTAL: "queries (s)", MERGING: "a refresh (s)", QUERIES_AFTER: "queries after (s)",
     COMPACTING: "compaction (s)", LOADED_TABLES: "the same by DuckDB (s)", QUERIES_COMPACTED: "queries, compacted (s)",
@@ -57,7 +58,6 @@ NAMES = {
 TALL, GAP, SIDE, BELOW, HEAD = 1.35, 0.28, 0.55, 0.5, 0.2  # inches, of the figure on many files
 WIDE = 0.8  # width of a group of bars
 PALE = 0.45  # opacity of execution, stacked on startup in the same colour
-THEIRS = (published.DELTA, published.ICEBERG)
 
 
 def figure_specs() -> Iterator[FigureSpec]:
@@ -111,9 +111,7 @@ def stages(context: FigureContext, part: str, title: str, asked: Sequence[Metric
 
 def merges(context: FigureContext) -> DrawnFigure:
     """Draw merge time (left) and the slowdown of queries after it (right) against updates per file (log scale)."""
-    series = [each for each in in_part(context.run_set, MERGE) if each.runs]
-    if not series:
-        raise NotAvailable(f"the part '{MERGE}' was not measured")
+    series = measured_in(context.run_set, MERGE)
     made = style.frame(style.PAGE, 2.2)
     panels = made.pair(0.55, 0.6, 1.5)
     runs = all_runs(series)
@@ -167,20 +165,17 @@ def axis(context: FigureContext) -> DrawnFigure:
 
 def files(context: FigureContext) -> DrawnFigure:
     """Draw a panel per query, measured above and the paper's below: startup in full colour, execution on top of it."""
-    series = [each for each in in_part(context.run_set, FILES) if each.runs]
-    if not series:
-        raise NotAvailable(f"the part '{FILES}' was not measured")
+    series = measured_in(context.run_set, FILES)
     made = style.frame(style.PAGE, 2 * TALL + BELOW + HEAD)
     wide = (style.PAGE - SIDE - 2 * GAP) / 3
     colours = {each.system: context.colour(each) for each in series}
     titles = {each.system: each.title for each in series}
-    like = {published.DELTA: "delta-on-spark", published.ICEBERG: "iceberg-on-spark"}
     for place, query in enumerate(SELECTIVE):
         left = SIDE + place * (wide + GAP)
         right = style.PAGE - left - wide
         ours, theirs = made.axes(left, right, TALL + BELOW, TALL), made.axes(left, right, 0, TALL)
         _groups(ours, _measured(context, series, query), colours)
-        shades = {name: colours.get(system, style.INK) for name, system in like.items()}
+        shades = {name: colours.get(system, style.INK) for name, system in published.LIKE.items()}
         _groups(theirs, _printed(query), shades)
         ours.set_title(f"filter: {query}", fontsize=style.SMALL)
         theirs.set_xlabel("files")
@@ -198,34 +193,27 @@ def files(context: FigureContext) -> DrawnFigure:
     return context.finish(made, FILES_TITLE, notes, all_runs(series))
 
 
-type Bars = Mapping[int, Mapping[str, tuple[Estimate | None, float]]]  # by files and system: startup and total, in ms
+type Bars = Mapping[int, Mapping[str, tuple[Estimate | None, float]]]  # by files and system: startup and total, in s
 
 
 def _measured(context: FigureContext, series: Sequence[Series], query: str) -> Bars:
     startup, _, whole, _ = OF_FILES[query]
     bars: dict[int, dict[str, tuple[Estimate | None, float]]] = {}
     for each in series:
-        told = [attempt("s", partial(context.measures.value, what, each)) for what in (startup, whole)]
-        if isinstance(told[1], Estimate):
-            first = told[0] if isinstance(told[0], Estimate) else None
-            bars.setdefault(int(settings_of(each).size), {})[each.system] = (_ms(first), 1_000 * told[1].value)
+        first, total = (attempt("s", partial(context.measures.value, what, each)) for what in (startup, whole))
+        if isinstance(total, Estimate):
+            of_files = bars.setdefault(int(settings_of(each).size), {})
+            of_files[each.system] = (first if isinstance(first, Estimate) else None, total.value)
     return dict(sorted(bars.items()))
-
-
-def _ms(estimate: Estimate | None) -> Estimate | None:
-    if estimate is None:
-        return None
-    low, high = (None if end is None else 1_000 * end for end in (estimate.low, estimate.high))
-    return Estimate(1_000 * estimate.value, low, high, estimate.n, "ms", estimate.runs)
 
 
 def _printed(query: str) -> Bars:
     bars: dict[int, dict[str, tuple[Estimate | None, float]]] = {}
-    for system in THEIRS:
+    for system in published.LIKE:
         totals = dict(published.along(4, f"{query} total", system))
         for number, value in published.along(4, f"{query} startup", system):
-            known = Estimate(value, None, None, 1, "ms", 1)
-            bars.setdefault(number, {})[system] = (known, totals.get(number, value))
+            known = Estimate(value / 1_000, None, None, 1, "s", 1)
+            bars.setdefault(number, {})[system] = (known, totals.get(number, value) / 1_000)
     return bars
 
 
@@ -235,8 +223,8 @@ def _groups(axes: Axes, bars: Bars, colours: Mapping[str, str]) -> None:
     for number, group in bars.items():
         for name, (part, total) in group.items():
             keys = {"files": f"{number / 1_000:g}K", "system": name}
-            whole.append({**keys, "value": total})
-            startup += plots.rows_of(part, 1.0, **keys) if part is not None else []
+            whole.append({**keys, "value": 1_000 * total})
+            startup += plots.rows_of(part, 1_000, **keys) if part is not None else []
     how = {"x": "files", "y": "value", "hue": "system", "order": [f"{number / 1_000:g}K" for number in bars],
            "hue_order": names, "palette": dict(colours), "saturation": 1, "legend": False, "width": WIDE,
            "edgecolor": style.INK, "linewidth": 0.4, "ax": axes}  # fmt: skip

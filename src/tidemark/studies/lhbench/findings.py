@@ -8,6 +8,7 @@ from tidemark.analysis.formatting import estimate_text, listed, number
 from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.runs.runset import Series
+from tidemark.runs.views import all_runs
 from tidemark.studies.lhbench import published
 from tidemark.studies.lhbench.metrics import (
     LOADED,
@@ -16,9 +17,8 @@ from tidemark.studies.lhbench.metrics import (
     MERGING,
     OF_SELECTIVE,
     TOTAL,
-    all_runs,
-    in_part,
     largest,
+    measured_in,
     total_by,
 )
 from tidemark.studies.lhbench.record import LakeRecord
@@ -33,10 +33,7 @@ class Writer(SentenceWriter):
 
     def _series(self, part: str) -> list[Series]:
         """Return each system's series with the largest scale that has runs; NotAvailable if there is none."""
-        chosen = largest(each for each in in_part(self.run_set, part) if each.runs)
-        if not chosen:
-            raise NotAvailable(f"the part '{part}' was not measured")
-        return chosen
+        return largest(measured_in(self.run_set, part))
 
     def _values(self, quantity: Metric, part: str) -> str:
         """Return each system's value of `quantity` in words, smallest first; NotAvailable if no system has one."""

@@ -244,6 +244,7 @@ QUERYING = {
     f"q{number}": _seconds(f"q{number}", f"Query {number}", partial(_total, asked=(f"q{number}",)), "Queries")
     for number in range(1, QUERIES + 1)
 }
+FOUR = tuple(QUERYING[name] for name in ("q9", "q67", "q68", "q90"))  # those that the paper shows in figures
 TOTAL = _seconds("queries", "Queries, sum of medians", _total, "Queries")
 LATER = _seconds("queries later", "Queries, from the second time on", partial(_total, first=2), "Queries")
 PLANNING = _seconds("planning", "Planning of queries", partial(_total, column="planned_ns"), "Plans")
@@ -253,6 +254,7 @@ QUERIES_COMPACTED = _seconds(
 )
 MERGING = _seconds("merge", "A refresh, median", _merge, "Merges")
 COMPACTING = _seconds("compaction", "Compaction", _compact, "Compactions")
+OF_REFRESH = (LOADING, TOTAL, MERGING, QUERIES_AFTER, COMPACTING, QUERIES_COMPACTED)  # stage by stage
 STARTUP = _seconds("startup", "Startup of queries", partial(_startup, phase=BEFORE), "Startups")
 EXECUTION = _seconds("execution", "Execution of queries", partial(_execution, phase=BEFORE), "Queries")
 SCAN_TIME = _seconds("scans", "Reading tables, all tasks", partial(_scanned, column="scan_ns", factor=SECONDS), "Scans")
@@ -333,11 +335,14 @@ def in_part(run_set: RunSet, part: str, stack: str | None = None) -> list[Series
     return of_part(run_set.select(stack=stack), part)
 
 
+def measured_in(run_set: RunSet, part: str) -> list[Series]:
+    """Return those series of a part that have runs. Raise NotAvailable if there is none."""
+    found = [each for each in in_part(run_set, part) if each.runs]
+    if not found:
+        raise NotAvailable(f"the part '{part}' was not measured")
+    return found
+
+
 def largest(series: Iterable[Series]) -> list[Series]:
     """Return the last of each system's series, which has the largest size."""
     return list({each.system: each for each in series}.values())
-
-
-def all_runs(series: Iterable[Series]) -> list[Run]:
-    """Return the runs of all `series`."""
-    return [run for each in series for run in each.runs]

@@ -11,7 +11,7 @@ from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.tables.table import Column, Table, TableBuilder
 from tidemark.studies.lhbench import published
 from tidemark.studies.lhbench.claims import LakeClaimData, ratio
-from tidemark.studies.lhbench.metrics import LOADING, MERGING, QUERIES_AFTER, QUERYING, TOTAL
+from tidemark.studies.lhbench.metrics import FOUR, LOADING, MERGING, QUERIES_AFTER, TOTAL
 from tidemark.studies.lhbench.published import printed, printed_over, reading
 from tidemark.studies.lhbench.settings import LOAD, REFRESH
 
@@ -20,10 +20,7 @@ DELTA = "delta-on-spark-cow"  # copies files on merge, as the paper's Delta did
 PANELS: tuple[tuple[int, str, Metric, str], ...] = (
     (1, "load", LOADING, LOAD),
     (1, "total", TOTAL, LOAD),
-    (1, "q9", QUERYING["q9"], LOAD),
-    (1, "q67", QUERYING["q67"], LOAD),
-    (1, "q68", QUERYING["q68"], LOAD),
-    (1, "q90", QUERYING["q90"], LOAD),
+    *((1, quantity.name, quantity, LOAD) for quantity in FOUR),
     (2, "create", LOADING, REFRESH),
     (2, "queries before", TOTAL, REFRESH),
     (2, "merge", MERGING, REFRESH),

@@ -19,13 +19,12 @@ import numpy as np
 
 from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.statistics import BootstrapEstimate, generator
-from tidemark.results.publication import printed_rows
+from tidemark.results.publication import Publication, printed_rows
 from tidemark.studies.lhbench.data.micro import expected_share
 
-ORIGIN = "LHBench"
-KEY = "lhbench"
 DELTA, HUDI, ICEBERG = "Delta", "Hudi", "Iceberg"
 COPY, IN_READ = "Iceberg CoW 1.1.0", "Iceberg MoR 1.1.0"  # lines of figure 3
+LIKE = {DELTA: "delta-on-spark", ICEBERG: "iceberg-on-spark"}  # Tidemark's systems, in the figure on many files
 PRINTED = "printed"
 SCALE = 3000  # scale factor of load and queries; the paper shows the total and four queries
 FILES = 1_000  # files of the table in figure 3
@@ -33,17 +32,21 @@ LABELLED = 100  # factor by which the labels of figure 3 are suspected to be too
 UPDATES = 0.5  # share of the labelled rows that are updates; the other half are inserts
 # Error bounds of a figure's numbers: rounding to whole units if printed; seconds, or a share by figure, if read off.
 ROUNDED, SECONDS_BY_EYE, SHARE_BY_EYE = 0.5, 5.0, {3: 0.05, 4: 0.10}
-HARDWARE = {
-    "CPU": "16 workers of 8 vCPU (EC2 i3.2xlarge)",
-    "Memory": "61 GiB each",
-    "Disk": "Amazon S3",
-}
-SOFTWARE = {
-    "Spark": "3.3.0 (EMR 6.9.0)",
-    "Delta Lake": "2.2.0",
-    "Hudi": "0.12.0",
-    "Iceberg": "1.1.0, and 0.14.0",
-}
+PUBLICATION = Publication(
+    key="lhbench",
+    origin="LHBench",
+    hardware={
+        "CPU": "16 workers of 8 vCPU (EC2 i3.2xlarge)",
+        "Memory": "61 GiB each",
+        "Disk": "Amazon S3",
+    },
+    software={
+        "Spark": "3.3.0 (EMR 6.9.0)",
+        "Delta Lake": "2.2.0",
+        "Hudi": "0.12.0",
+        "Iceberg": "1.1.0, and 0.14.0",
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +74,6 @@ def find(figure: int, panel: str, system: str, x: int | None = None) -> Printed:
         if (each.figure, each.panel, each.system, each.x) == (figure, panel, system, x):
             return each
     raise KeyError(f"figure {figure}: {panel} of {system} at {x}")
-
-
-def number(figure: int, panel: str, system: str, x: int | None = None) -> float:
-    """Return the value of one number; KeyError if the paper has none."""
-    return find(figure, panel, system, x).value
 
 
 def printed(figure: int, panel: str, system: str, x: int | None = None) -> BootstrapEstimate:
@@ -117,13 +115,6 @@ class Reading:
         """Largest distance of a point from the line, as a share of the point's time."""
         pairs = zip(self.times_s, self.fitted_s, strict=True)
         return max(abs(fitted - time) / time for time, fitted in pairs)
-
-    @property
-    def explained(self) -> float:
-        """Share of the variance of the times that the line explains."""
-        times = np.array(self.times_s)
-        left = float(((times - np.array(self.fitted_s)) ** 2).sum())
-        return 1 - left / float(((times - times.mean()) ** 2).sum())
 
 
 def reading(factor: float) -> Reading:

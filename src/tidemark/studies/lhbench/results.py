@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from tidemark.analysis.metrics import Metric, NotAvailable
-from tidemark.results.publication import Publication
-from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, of_series
+from tidemark.analysis.metrics import Metric
+from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, of_series, with_runs
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import chapter_of, claims_of, figure_specs_of, tables_of
 from tidemark.studies.lhbench import paper_tables, published, tables
@@ -33,24 +30,13 @@ def _values(run_set: RunSet) -> dict[str, str]:
     }
 
 
-def _largest(part: str) -> Callable[[SystemRuns], Series]:
-    """Return a function that selects the series of a part with the largest measured scale."""
-
-    def select(asked: SystemRuns) -> Series:
-        own = of_part(asked.series, part)
-        ran = [each for each in own if each.runs]
-        if not ran:
-            raise NotAvailable(own[0].missing() if own else "not measured")
-        return ran[-1]
-
-    return select
-
-
 def _question(
     key: str, title: str, quantity: Metric, part: str, hint: str, asks: str | None = None, *, usual: bool = True
 ) -> SummaryMetric:
     """Return a question about the series of a part with the largest scale, which is a remark on the answer."""
-    largest = _largest(part)
+
+    def largest(asked: SystemRuns) -> Series:
+        return with_runs(of_part(asked.series, part))[-1]
 
     def scale(asked: SystemRuns, _mode: str | None) -> str:
         return f"scale factor {settings_of(largest(asked)).size:g}"
@@ -70,9 +56,7 @@ QUESTIONS = (
 )  # fmt: skip
 RESULTS = Results(
     quantities=QUANTITIES,
-    publication=Publication(
-        key=published.KEY, origin=published.ORIGIN, hardware=published.HARDWARE, software=published.SOFTWARE
-    ),
+    publication=published.PUBLICATION,
     tables=tables_of(tables, paper_tables),
     figure_specs=figure_specs_of("tidemark.studies.lhbench.figures"),
     claims=claims_of(STUDY, QUANTITIES, MEASURES, LakeClaimData, set_up_bytes=3.6e9, remarks=(tables.LARGE_SAID,)),

@@ -4,46 +4,38 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import HasSettings, WorkloadSettings
-from tidemark.schema import Origin, one_of, system_of
 from tidemark.studies.lhbench.data.tpcds import FACTS
-from tidemark.systems.registry import SystemEntry, of_kind
+from tidemark.studies.section import Section
 from tidemark.systems.spark_sql import SqlEngineTable
 
-SECTION = "lhbench"
 SEPARATOR = "+"  # between the names in one setting
 LOAD, REFRESH, MERGE, FILES = "load", "refresh", "merge", "files"  # parts
 QUERIES = 99  # of TPC-DS
 ALL = "all"
 
 
-@dataclass(frozen=True, slots=True)
-class LhbenchSection:
-    """The section, validated by its schema."""
+class LhbenchSection(Section[dict[str, Any]]):
+    """The section, validated by its schema; its sizes by key."""
 
-    given: Mapping[str, Any]  # all keys of the section
-    protocol: str
-    origin: Origin
-    systems: tuple[SystemEntry, ...]
-    seed: int
+    __slots__ = ()
 
     @classmethod
-    def parse(cls, given: Mapping[str, Any], protocol: str, origin: Origin, seed: int) -> LhbenchSection:
-        """Return the parsed section; ConfigError, with the place of the key, for an unknown name."""
-        one_of(protocol, given["protocols"], ("protocol",), origin)
-        systems = tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items())
-        sizes = given["protocols"][protocol]
-        for path, own in [((), sizes), *(((part,), sizes[part]) for part in given["parts"])]:
+    def read(cls, config: Config) -> Self:
+        """Return the section; ConfigError, with the place of the key, for an unknown name."""
+        found = cls.of(config, "lhbench", dict)
+        for path in ((), *((part,) for part in found.given["parts"])):
+            own = found.sizes[path[0]] if path else found.sizes
             for key in ("without", "instead"):
                 for name in own.get(key, ()):
-                    place = (SECTION, "protocols", protocol, *path, key)
-                    system_of(name, SECTION, given["systems"], of_kind(SqlEngineTable), place, origin)
-        return cls(given, protocol, origin, systems, seed)
+                    found.check_name(name, (SqlEngineTable,), *path, key)
+        return found
 
     def part(self, part: str, system: str) -> Mapping[str, Any] | None:
         """Return the sizes of a part for one system, with `repeats`; None if the protocol excludes the system there."""
@@ -53,34 +45,26 @@ class LhbenchSection:
         return {"repeats": self.sizes["repeats"], **own, **own.get("instead", {}).get(system, {})}
 
     @property
-    def measured(self) -> tuple[SystemEntry, ...]:
-        """Systems that the protocol measures; ConfigError, with the place of the key, if it excludes all of them."""
-        left_out = self.sizes.get("without", ())
-        chosen = tuple(each for each in self.systems if each.name not in left_out)
-        if not chosen:
-            found = ", ".join(each.name for each in self.systems)
+    def left_out(self) -> Sequence[str]:
+        """Systems that the protocol excludes; ConfigError, with the place of the key, if these are all."""
+        found: Sequence[str] = self.sizes.get("without", ())
+        names = self.given["systems"]
+        if set(names) <= set(found):
             raise ConfigError(
-                f"{self.place('without')}: found all of {SECTION}.systems ({found}); allowed: to leave one of them at "
-                "least"
+                f"{self.place_of_size('without')}: found all of lhbench.systems ({', '.join(names)}); allowed: to "
+                "leave one of them at least"
             )
-        return chosen
+        return found
 
-    @property
-    def sizes(self) -> Mapping[str, Any]:
-        """All keys of the protocol, by name."""
-        sizes: Mapping[str, Any] = self.given["protocols"][self.protocol]
-        return sizes
-
-    def place(self, *path: str) -> str:
-        """Return the place of a key of the protocol, for messages."""
-        return self.origin.place((SECTION, "protocols", self.protocol, *path))
+    def common(self, part: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings that the series of all parts have."""
+        return {"part": part, "iterations": sizes["iterations"], "seed": self.config.seed}
 
     def queries(self, part: str) -> str:
         """Return the setting `queries` of a part: ascending numbers."""
         given = self.sizes[part]["queries"]
-        if given == ALL:
-            return SEPARATOR.join(map(str, range(1, QUERIES + 1)))
-        return SEPARATOR.join(map(str, sorted(set(given))))
+        numbers = range(1, QUERIES + 1) if given == ALL else sorted(set(given))
+        return SEPARATOR.join(map(str, numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +144,7 @@ class LoadSettings(TpcdsSettings):
     def cells(cls, section: LhbenchSection, sizes: Mapping[str, Any]) -> Iterator[Self]:
         for scale in sizes["scales"]:
             yield cls(
-                part=LOAD,
-                iterations=sizes["iterations"],
-                seed=section.seed,
+                **section.common(LOAD, sizes),
                 scale=float(scale),
                 queries=section.queries(LOAD),
                 whole=sizes["tables"] == ALL,
@@ -192,11 +174,10 @@ class RefreshSettings(TpcdsSettings):
     def cells(cls, section: LhbenchSection, sizes: Mapping[str, Any]) -> Iterator[Self]:
         for name in sizes["merged"]:
             if name not in FACTS:
-                raise ConfigError(f"{section.place(REFRESH, 'merged')}: found '{name}'; allowed: {', '.join(FACTS)}")
+                place = section.place_of_size(REFRESH, "merged")
+                raise ConfigError(f"{place}: found '{name}'; allowed: {', '.join(FACTS)}")
         yield cls(
-            part=REFRESH,
-            iterations=sizes["iterations"],
-            seed=section.seed,
+            **section.common(REFRESH, sizes),
             scale=float(sizes["scale"]),
             queries=section.queries(REFRESH),
             merged=SEPARATOR.join(sizes["merged"]),
@@ -235,12 +216,10 @@ class MergeSettings(LhbenchSettings):
     def cells(cls, section: LhbenchSection, sizes: Mapping[str, Any]) -> Iterator[Self]:
         for updates in sizes["updates"]:
             if updates > sizes["rows"]:
-                place = section.place(MERGE)
+                place = section.place_of_size(MERGE)
                 raise ConfigError(f"{place}: found {updates:,} updates; allowed: at most the rows, {sizes['rows']:,}")
         yield cls(
-            part=MERGE,
-            iterations=sizes["iterations"],
-            seed=section.seed,
+            **section.common(MERGE, sizes),
             rows=sizes["rows"],
             files=sizes["files"],
             updates=SEPARATOR.join(map(str, sorted(sizes["updates"]))),
@@ -270,7 +249,7 @@ class FilesSettings(LhbenchSettings):
     @classmethod
     def cells(cls, section: LhbenchSection, sizes: Mapping[str, Any]) -> Iterator[Self]:
         for files in sorted(sizes["counts"]):
-            yield cls(part=FILES, iterations=sizes["iterations"], seed=section.seed, files=files, rows=sizes["rows"])
+            yield cls(**section.common(FILES, sizes), files=files, rows=sizes["rows"])
 
 
 PARTS: dict[str, type[LhbenchSettings]] = {

@@ -8,7 +8,7 @@ values are means over the steps of a window.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,6 @@ from tidemark.studies.lhbench.data.tpcds import TABLES
 from tidemark.studies.lhbench.settings import (
     MERGING,
     PARTS,
-    SECTION,
     FilesSettings,
     LhbenchSection,
     LhbenchSettings,
@@ -34,7 +33,7 @@ from tidemark.studies.lhbench.settings import (
 from tidemark.studies.lhbench.verifier.readers import DELTA, HUDI, ICEBERG, PARQUET
 from tidemark.studies.study import Study
 from tidemark.systems.base import Variant
-from tidemark.systems.registry import repeated, spec_of, variant, variant_of, with_defaults
+from tidemark.systems.registry import repeated, spec_of, variant_of
 from tidemark.systems.spark_sql import SqlEngineTable
 
 STUDY = Study(
@@ -95,6 +94,7 @@ class Lhbench(Workload):
     runner = "tidemark.studies.lhbench.window"
     takes_trips = False
     ends_by_itself = True
+    warms_up = False  # a session begins with its window, and any warm-up consists of uncounted steps of the script
     tools = (TOOL,)
 
     def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
@@ -131,40 +131,22 @@ class Lhbench(Workload):
     def inputs(self) -> Files:
         return {"data": self.store.files(self.settings)}
 
-    @property
-    def warms_up(self) -> bool:
-        """False: a session begins with its window, and any warm-up consists of uncounted steps of the script."""
-        return False
-
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
-    section = LhbenchSection.parse(config.sections[SECTION], config.protocol, config.origin, config.seed)
+    section = LhbenchSection.read(config)
     master = section.given["engine"]["master"]
     if master is not None:
         base = replace(base, services=replace(config.services, spark_master=master))
+    longest, runs = float(section.sizes["window_seconds"]), section.sizes["runs"]
     made: list[SeriesSpec] = []
-    for given in section.measured:
-        entry = with_defaults(given, section.given)
-        chosen = variant(entry, config.origin, (SECTION, "systems"), SqlEngineTable)
-        for settings, repeats in _cells(section, given.name):
-            spec = spec_of(
-                base,
-                entry,
-                chosen,
-                settings,
-                window_seconds=float(section.sizes["window_seconds"]),
-                runs=section.sizes["runs"],
-            )
-            made += repeated(spec, repeats)
+    for entry, chosen in section.systems(SqlEngineTable, section.left_out):
+        for part in section.given["parts"]:
+            if (sizes := section.part(part, entry.name)) is None:
+                continue
+            for settings in PARTS[part].cells(section, sizes):
+                spec = spec_of(base, entry, chosen, settings, window_seconds=longest, runs=runs)
+                made += repeated(spec, sizes["repeats"])
     return made
-
-
-def _cells(section: LhbenchSection, system: str) -> Iterator[tuple[LhbenchSettings, int]]:
-    """Yield each setting that a system is measured with, and its number of repeats."""
-    for part in section.given["parts"]:
-        sizes = section.part(part, system)
-        if sizes is not None:
-            yield from ((settings, sizes["repeats"]) for settings in PARTS[part].cells(section, sizes))
 
 
 WORKLOAD = Lhbench

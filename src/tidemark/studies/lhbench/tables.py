@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tidemark.analysis.formatting import Cell, MissingCell, attempt
+from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.tables.table import (
@@ -22,27 +22,27 @@ from tidemark.results.tables.table import (
 )
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
+from tidemark.runs.views import all_runs
 from tidemark.studies.lhbench import published
 from tidemark.studies.lhbench.data.micro import expected_share
 from tidemark.studies.lhbench.metrics import (
     BYTES,
-    COMPACTING,
     EXECUTION,
     FILE_COUNT,
+    FOUR,
     GROWTH,
     LATER,
     LOADED,
     LOADING,
     LOADING_CPU,
-    MERGING,
     OF_FILES,
+    OF_REFRESH,
     PLANNING,
     QUERIES_AFTER,
     QUERIES_COMPACTED,
     QUERYING,
     STARTUP,
     TOTAL,
-    all_runs,
     in_part,
     merging,
     query_by,
@@ -66,7 +66,6 @@ ALIKE = (
     "with snappy; each series in a separate session. What belongs to a format stays as shipped: sizes of files, "
     "statistics, Hudi's indexes and metadata table."
 )
-FOUR = ("q9", "q67", "q68", "q90")  # queries that the paper shows in figures
 SUMS = (  # columns of operations.parquet: name, title, unit, and factor to that unit
     ("jobs", "Jobs", "", 1.0),
     ("tasks", "Tasks", "", 1.0),
@@ -78,7 +77,6 @@ SUMS = (  # columns of operations.parquet: name, title, unit, and factor to that
     ("spilled_bytes", "Spilled", "B", 1.0),
 )
 NAMES = {"startup": "Startup", "execution": "Execution", "whole": "Whole", "first": "First time"}
-THEIRS = {"delta-on-spark": published.DELTA, "iceberg-on-spark": published.ICEBERG}
 ALL, LOADS = "all", "load"  # in place of a query's name
 OWN_TITLE = "DuckLake (DuckDB)"
 NOT_SPARKS = "DuckDB's own tables, of the same files: Spark was not asked"
@@ -115,7 +113,7 @@ def _loads(builder: TableBuilder) -> Table:
         LARGE_SAID,
     ]
     columns = (SYSTEM_OF_SERIES, SCALE, VERDICT, *metrics)
-    return builder.computed_table("lhb-load", "Loading TPC-DS", columns, chosen, all_runs(chosen), notes)
+    return builder.series_table("lhb-load", "Loading TPC-DS", columns, chosen, notes)
 
 
 def _queries(builder: TableBuilder) -> Table:
@@ -126,7 +124,7 @@ def _queries(builder: TableBuilder) -> Table:
         return "; ".join(sorted({words for run in series.runs for words in run.record(LakeRecord).failed}))
 
     chosen = in_part(builder.run_set, LOAD)
-    asked = (TOTAL, LATER, PLANNING, STARTUP, EXECUTION, *(QUERYING[name] for name in FOUR))
+    asked = (TOTAL, LATER, PLANNING, STARTUP, EXECUTION, *FOUR)
     columns = (
         SYSTEM_OF_SERIES,
         SCALE,
@@ -142,7 +140,7 @@ def _queries(builder: TableBuilder) -> Table:
         LARGE_SAID,
     ]
     title = "Queries of TPC-DS after the load"
-    return builder.computed_table("lhb-queries", title, columns, chosen, all_runs(chosen), notes)
+    return builder.series_table("lhb-queries", title, columns, chosen, notes)
 
 
 def _medians(builder: TableBuilder) -> Table:
@@ -177,16 +175,13 @@ def _medians(builder: TableBuilder) -> Table:
 
 def _refreshes(builder: TableBuilder) -> Table:
     chosen = in_part(builder.run_set, REFRESH)
-    asked = {
-        LOADING: "", TOTAL: "Queries before", MERGING: "", QUERIES_AFTER: "Queries after", COMPACTING: "",
-        QUERIES_COMPACTED: "Queries after compaction", GROWTH: "",
-    }  # fmt: skip
+    titles = {TOTAL: "Queries before", QUERIES_AFTER: "Queries after", QUERIES_COMPACTED: "Queries after compaction"}
     columns = (
         SYSTEM_OF_SERIES,
         SCALE,
         computed("refreshes", "Refreshes", lambda series: RefreshSettings.of(series).refreshes),
         VERDICT,
-        *(_metric(builder, quantity, title) for quantity, title in asked.items()),
+        *(_metric(builder, quantity, titles.get(quantity, "")) for quantity in (*OF_REFRESH, GROWTH)),
     )
     notes = [
         "A refresh: what MERGE took, all merged tables together; the median over refreshes. Sets are synthesised, "
@@ -197,7 +192,7 @@ def _refreshes(builder: TableBuilder) -> Table:
         LARGE_SAID,
     ]
     title = "Refreshes, and queries around them"
-    return builder.computed_table("lhb-refresh", title, columns, chosen, all_runs(chosen), notes)
+    return builder.series_table("lhb-refresh", title, columns, chosen, notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +321,8 @@ def _files(builder: TableBuilder) -> Table:
 
 def _printed(system: str, query: str, files: int) -> Cell:
     """Return the startup that the paper prints, in seconds; None if it prints none."""
-    known = dict(published.along(4, f"{query} startup", THEIRS.get(system, "")))
+    theirs = next((name for name, like in published.LIKE.items() if like == system), "")
+    known = dict(published.along(4, f"{query} startup", theirs))
     return known[files] / 1_000 if files in known else None
 
 
@@ -378,11 +374,10 @@ def _readers(builder: TableBuilder) -> Table:
         for reader, cases in by_reader.items():
             wrong = [(where, found) for where, found in cases if found.words]
             head: list[Cell] = [each.title, each.mode, reader, len(cases), len(wrong)]
-            if not wrong:
-                rows.append([*head, "exact", "", None, None])
-                continue
-            where, first = wrong[0]
-            rows.append([*head, f"WRONG: {first.words}", where, first.expected, first.found])
+            tail: list[Cell] = ["exact", "", None, None]
+            for where, first in wrong[:1]:
+                tail = [f"WRONG: {first.words}", where, first.expected, first.found]
+            rows.append([*head, *tail])
     columns = (
         SYSTEM, Column("mode", "Series"), Column("reader", "Reader"), Column("tables", "Tables read"),
         Column("wrong", "Of them wrong"), VERDICT.column, Column("where", "First after"),
@@ -439,10 +434,6 @@ def _by_two_engines(builder: TableBuilder, asking: _Asking, series: Series) -> I
     def cell(quantity: Metric) -> Cell:
         return _metric(builder, quantity).cell(series)
 
-    def ratio(spark: Metric, duckdb: Metric) -> Cell:
-        measures = builder.measures
-        return attempt("x", lambda: measures.value(spark, series).ratio(measures.value(duckdb, series)))
-
     first_cells: list[Cell] = [settings_of(series).size, asking.words]
     try:
         if not series.runs:
@@ -462,7 +453,8 @@ def _by_two_engines(builder: TableBuilder, asking: _Asking, series: Series) -> I
                 yield [*head, name, MissingCell(NOT_SPARKS), cell(duckdb), None]
             continue
         for name, spark, duckdb in pairs:
-            yield [series.title, *first_cells, CALLED[way], name, cell(spark), cell(duckdb), ratio(spark, duckdb)]
+            ratio = builder.ratio("ratio", "Spark over DuckDB", spark, duckdb).cell(series)
+            yield [series.title, *first_cells, CALLED[way], name, cell(spark), cell(duckdb), ratio]
 
 
 build = tables_by(_loads, _queries, _medians, _refreshes, _merges, _oracle, _files, _engine, _readers, second_engine)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from tidemark.paths import Workspace
 from tidemark.services.programs.process import launched, server_environment
 from tidemark.services.programs.worker import Worker
 from tidemark.software.tools import tool_python
-from tidemark.studies.catalogs.requests import FILL, KINDS, LISTING, MOST_ATTEMPTS, MOST_RETRIES, Phase
+from tidemark.studies.catalogs.requests import FILL, KINDS, LISTING, MOST_ATTEMPTS, MOST_RETRIES, Phase, Request
 from tidemark.systems.catalogs.base import CatalogSystem, Endpoint
 from tidemark.systems.catalogs.library import LibraryCatalog
 
@@ -36,45 +36,15 @@ class Played:
     said: tuple[str, ...]
 
 
-def _way(phase: Phase) -> dict[str, Any]:
-    return {name: getattr(phase, name) for name in ("users", "due_s", "own", "ramp")}
-
-
-def _for_rest(phases: Sequence[Phase], endpoint: Endpoint, timeout_s: float) -> dict[str, Any]:
-    """Return the order that `player` reads."""
-    numbers = {name: number for number, name in enumerate(KINDS)}
-    return {
-        "base": endpoint.base,
-        "headers": {"Content-Type": "application/json", **endpoint.headers},
-        "timeout_s": timeout_s,
-        "fill": FILL,
-        "most_attempts": MOST_ATTEMPTS,
-        "most_retries": MOST_RETRIES,
-        "listing": LISTING.name,
-        "kinds": [[kind.name, kind.method, kind.body] for kind in KINDS.values()],
-        "phases": [
-            {
-                **_way(phase),
-                "requests": [[numbers[each.kind.name], each.address(endpoint), each.fill] for each in phase.requests],
-            }
-            for phase in phases
-        ],
-    }
-
-
-def _for_library(phases: Sequence[Phase], system: LibraryCatalog) -> dict[str, Any]:
-    """Return the order that `library` reads."""
-    return {
-        "system": system.name,
-        "given": dict(system.given()),
-        "phases": [
-            {
-                **_way(phase),
-                "requests": [[each.kind.name, each.path, each.name, each.key] for each in phase.requests],
-            }
-            for phase in phases
-        ],
-    }
+def _in_order(phases: Sequence[Phase], written: Callable[[Request], list[Any]]) -> list[dict[str, Any]]:
+    """Return the phases of an order, each request as `written` for the program that reads it."""
+    return [
+        {
+            **{name: getattr(phase, name) for name in ("users", "due_s", "own", "ramp")},
+            "requests": list(map(written, phase.requests)),
+        }
+        for phase in phases
+    ]
 
 
 class Generator:
@@ -105,12 +75,26 @@ class Generator:
     ) -> Generator:
         """Return a generator of Locust users for a server; `python` is the interpreter of Locust's environment."""
         player = Path(__file__).with_name(f"{PLAYER.rpartition('.')[2]}.py")
-        return cls([python, "-I", player], folder, _for_rest(phases, endpoint, timeout_s))
+        numbers = {name: number for number, name in enumerate(KINDS)}
+        order = {
+            "base": endpoint.base,
+            "headers": {"Content-Type": "application/json", **endpoint.headers},
+            "timeout_s": timeout_s,
+            "fill": FILL,
+            "most_attempts": MOST_ATTEMPTS,
+            "most_retries": MOST_RETRIES,
+            "listing": LISTING.name,
+            "kinds": [[kind.name, kind.method, kind.body] for kind in KINDS.values()],
+            "phases": _in_order(phases, lambda each: [numbers[each.kind.name], each.address(endpoint), each.fill]),
+        }
+        return cls([python, "-I", player], folder, order)
 
     @classmethod
     def of_library(cls, folder: Path, phases: Sequence[Phase], system: LibraryCatalog) -> Generator:
         """Return a generator with one process per user, in this environment, for a catalog without a server."""
-        return cls([sys.executable, "-m", LIBRARY], folder, _for_library(phases, system))
+        asked = _in_order(phases, lambda each: [each.kind.name, each.path, each.name, each.key])
+        order = {"system": system.name, "given": dict(system.given()), "phases": asked}
+        return cls([sys.executable, "-m", LIBRARY], folder, order)
 
     def __enter__(self) -> Generator:
         self._worker = Worker(

@@ -36,10 +36,9 @@ class Ledger:
 
     created: Counter[Place] = field(default_factory=Counter)  # acknowledged creations of each entity
     maybe: set[Place] = field(default_factory=set)  # entities whose creation has an unknown outcome
-    updated: dict[Place, set[str]] = field(default_factory=dict)  # properties whose update was acknowledged
-    may_update: dict[Place, set[str]] = field(default_factory=dict)
-    appended: dict[Place, set[str]] = field(default_factory=dict)  # snapshots whose commit was acknowledged
-    may_append: dict[Place, set[str]] = field(default_factory=dict)
+    # By UPDATE or APPEND, and entity: properties or snapshots that were acknowledged, and those of unknown outcome.
+    written: dict[tuple[str, Place], set[str]] = field(default_factory=dict)
+    maybe_written: dict[tuple[str, Place], set[str]] = field(default_factory=dict)
     gone: set[Place] = field(default_factory=set)  # dropped, or renamed to another name
     may_be_gone: set[Place] = field(default_factory=set)  # entities whose drop has an unknown outcome
     either: dict[Place, Place] = field(default_factory=dict)  # new and old name of renames with an unknown outcome
@@ -55,12 +54,9 @@ class Ledger:
                 ledger.created[place] += 1
             elif act == CREATE and outcome == UNKNOWN:
                 ledger.maybe.add(place)
-            elif act == UPDATE and outcome in (ACKED, UNKNOWN):
-                known = ledger.updated if outcome == ACKED else ledger.may_update
-                known.setdefault(place, set()).add(request.key)
-            elif act == APPEND and outcome in (ACKED, UNKNOWN):
-                known = ledger.appended if outcome == ACKED else ledger.may_append
-                known.setdefault(place, set()).add(request.key)
+            elif act in (UPDATE, APPEND) and outcome in (ACKED, UNKNOWN):
+                known = ledger.written if outcome == ACKED else ledger.maybe_written
+                known.setdefault((act, place), set()).add(request.key)
             elif act == RENAME and outcome in (ACKED, UNKNOWN):
                 ledger._rename(place, (request.kind.entity, request.path, request.key), outcome == ACKED)
             elif act == DROP and outcome in (ACKED, UNKNOWN):
@@ -87,6 +83,10 @@ class Ledger:
             self.gone.add(place)
         else:
             self.may_be_gone.add(place)
+
+    def keys(self, act: str, place: Place) -> tuple[set[str], set[str]]:
+        """Return the keys of acknowledged updates or appends of an entity, and those of unknown outcome."""
+        return self.written.get((act, place), set()), self.maybe_written.get((act, place), set())
 
     def allows(self, place: Place) -> bool:
         """Return True if `place` may exist."""
@@ -127,9 +127,7 @@ def look(reader: CatalogReader, ledger: Ledger, root: tuple[str, ...], keeps_pro
         listed[Entity.NAMESPACE, path, ""] += 1
         for entity in (Entity.TABLE, Entity.VIEW):
             listed.update((entity, path, name) for name in reader.names(entity, path))
-    expected = sum(
-        len(keys) if keeps_properties else 1 for known in (ledger.updated, ledger.appended) for keys in known.values()
-    )
+    expected = sum(len(keys) if keeps_properties else 1 for keys in ledger.written.values())
     finding.expected = len(ledger.created) + expected
     for place, times in listed.items():
         if times > 1 or ledger.created[place] > 1:
@@ -169,25 +167,22 @@ def _look_at(reader: CatalogReader, ledger: Ledger, place: Place, finding: Findi
     if not keeps_properties:
         _look_at_last(ledger, place, set(properties), finding)
         return
-    for certain, perhaps, there in (
-        (ledger.updated, ledger.may_update, set(properties)),
-        (ledger.appended, ledger.may_append, set(kept.snapshots)),
-    ):
-        known = certain.get(place, set())
+    for act, there in ((UPDATE, set(properties)), (APPEND, set(kept.snapshots))):
+        known, perhaps = ledger.keys(act, place)
         finding.found += len(known & there)
         for _ in known - there:
             finding.differs("lost_updates", place)
-        for key in perhaps.get(place, set()) - known:
+        for key in perhaps - known:
             finding.resolve(key in there)
-    for _ in set(kept.snapshots) - ledger.appended.get(place, set()) - ledger.may_append.get(place, set()):
-        finding.differs("phantom", place)
+        for _ in there - known - perhaps if act == APPEND else ():
+            finding.differs("phantom", place)
     if len(kept.snapshots) != len(set(kept.snapshots)):
         finding.differs("doubled", place)
 
 
 def _look_at_last(ledger: Ledger, place: Place, there: set[str], finding: Finding) -> None:
     """Check that the last property that was set is one whose update was acknowledged or has an unknown outcome."""
-    known, perhaps = ledger.updated.get(place, set()), ledger.may_update.get(place, set())
+    known, perhaps = ledger.keys(UPDATE, place)
     if there and there <= known | perhaps:
         finding.found += bool(known)
     elif known or there:

@@ -68,9 +68,9 @@ class CatalogRunner(WindowRunner[CatalogWindow]):
         phases: list[Phase],
         generator: Generator,
     ) -> None:
-        self.directory, self.system = directory, system
-        self._settings = CatalogSettings.of(test_bed.spec)
-        self._test_bed, self._tree, self._phases, self._generator = test_bed, tree, phases, generator
+        super().__init__(test_bed, directory)
+        self.system, self._settings = system, CatalogSettings.of(test_bed.spec)
+        self._tree, self._phases, self._generator = tree, phases, generator
         self._stored_before = system.stored()
         self._finding: Finding | None = None
         self._crash: dict[str, Any] = {}
@@ -87,7 +87,7 @@ class CatalogRunner(WindowRunner[CatalogWindow]):
 
     def execute(self, window: CatalogWindow, until_seconds: float) -> None:
         deadline = time.monotonic() + until_seconds
-        groups = self._test_bed.groups(self)
+        groups = self.test_bed.groups(self)
         began, before = time.perf_counter_ns(), Counted.now(groups, self.system)
         numbered = enumerate(window.phases)
         for step, together in groupby(numbered, key=lambda each: each[1].step):
@@ -109,11 +109,11 @@ class CatalogRunner(WindowRunner[CatalogWindow]):
         self._generator.cancel()
 
     def finish(self, window: CatalogWindow) -> None:
-        self._test_bed.servers.check()
+        self.test_bed.servers.check()
         if not window.ended:
             done = f"'{window.steps[-1].name}'" if window.steps else "nothing"
             raise ServiceError(
-                f"the window of {self._test_bed.spec.window_seconds:g} s was over before all requests were answered; "
+                f"the window of {self.test_bed.spec.window_seconds:g} s was over before all requests were answered; "
                 f"done by then: {done}. Give the protocol a longer window_seconds, or less to do"
             )
         window.take(self._generator.played())
@@ -150,18 +150,70 @@ class CatalogRunner(WindowRunner[CatalogWindow]):
         if any(kill["answered_s"] is None for kill in self._crash.get("kills", ())):
             self._statements = {"excused": "it did not answer any more after a kill"}
             return
-        places = self.directory, f"{self._tree.mark}_counted", self._test_bed.workload.private
-        self._statements = count_statements(self._test_bed, self._settings, self.system, *places, show)
+        self._statements = self._count_statements(show)
 
     def _kill(self, ledger: Ledger, last: bool, show: ProgressCallback) -> dict[str, Any]:
         """Run the crash part, if any, after the last window of a series, when its numbers are recorded."""
-        tree, private = self._tree, self._test_bed.workload.private
+        tree, private = self._tree, self.test_bed.workload.private
         if not (last and self._settings.kills):
             return {}
-        if (reason := why_not(self._test_bed, self.system)) is not None:
+        if (reason := why_not(self.test_bed, self.system)) is not None:
             return {"excused": reason}
-        crash = Crash(self._test_bed, self._settings, self.system, self.directory, f"{tree.mark}_crash", private)
+        crash = Crash(self.test_bed, self._settings, self.system, self.directory, f"{tree.mark}_crash", private)
         return crash.all(ledger, (tree.root,), show)
+
+    def _count_statements(self, show: ProgressCallback) -> dict[str, Any]:
+        """Return the SQL statements and requests of each step as JSON data, or the reason why there are none.
+
+        They are counted after the last window of a series, because counting slows each of them. The database is
+        restarted with its counter, and then the servers that use it. A first tree is created uncounted, to open
+        connections and fill caches; on a second one, each step's statements are counted.
+        """
+        system = self.system
+        if (reason := _why_not_counted(self.test_bed, system)) is not None:
+            return {"excused": reason}
+        assert system.postgres is not None
+        postgres, database = system.postgres
+        show("counting SQL statements")
+        servers = self.test_bed.servers.by_class.values()
+        clients = [each for each in servers if Postgres in each.needs and not each.is_instrument]
+        for server in reversed(clients):
+            server.stop()
+        postgres.count_statements()
+        for server in clients:
+            server.start()
+        system.reconnect()
+        asked = self._counted_phases()
+        steps: list[dict[str, Any]] = []
+        deadline = time.monotonic() + LONGEST_S
+        folder = private_directory(self.directory / "statements")
+        private, timeout_s = self.test_bed.workload.private, self._settings.timeout_seconds
+        with Generator.of(system, private, folder, asked, timeout_s) as generator:
+            numbered = enumerate(asked)
+            for (part, step), together in groupby(numbered, key=lambda each: (each[1].part, each[1].step)):
+                played, before = list(together), postgres.statements(database)
+                for number, _ in played:
+                    if generator.play(number, deadline) is None:
+                        generator.cancel()
+                        return {"excused": f"'{step}' was not answered within {LONGEST_S:g} s"}
+                ended = postgres.statements(database) - before
+                requests = sum(len(phase.requests) for _, phase in played)
+                steps.append({"part": part, "name": step, "requests": requests, "statements": ended})
+            status = iter(generator.played().columns["status"])
+        for each in steps:
+            each["succeeded"] = sum(200 <= code < 300 for code in islice(status, each["requests"]))
+        return {"steps": [each for each in steps if each.pop("part")]}
+
+    def _counted_phases(self) -> list[Phase]:
+        """Return the phases of both small trees; those of the first, whose statements do not count, have no part."""
+        parts = ",".join(part for part in self._settings.parts.split(",") if part in COUNTED_PARTS)
+        settings, count = self._settings, COUNTED_REQUESTS
+        small = replace(settings, depth=COUNTED_DEPTH, parts=parts, hot_updates=count, appends=count)
+        opening, counted = (
+            phases(small, Tree(small.depth, mark), self.test_bed.spec.seed, self.system.requests)
+            for mark in (f"{self._tree.mark}_counted_opening", f"{self._tree.mark}_counted")
+        )
+        return [*(replace(phase, part="") for phase in opening), *counted]
 
     def _check_closed_form(self, ledger: Ledger) -> None:
         """Raise SystemFailure if more creations were acknowledged than the tree has entities: the ledger is wrong."""
@@ -186,7 +238,7 @@ class CatalogRunner(WindowRunner[CatalogWindow]):
         library = isinstance(self.system, LibraryCatalog)
         marks = [] if self._finding is None or self._finding.holds else ["not what was acknowledged"]
         return RunMetadata(
-            system=system_part(self._test_bed.variant, self.system, pa.schema([])),
+            system=system_part(self.test_bed.variant, self.system, pa.schema([])),
             versions={**({} if library else {"Locust": tool_versions(TOOL)[TOOL]}), "PyArrow": pa.__version__},
             marks=tuple(marks),
             found=found,
@@ -211,65 +263,6 @@ def _why_not_counted(test_bed: TestBed, system: CatalogSystem) -> str | None:
     if system.postgres[0].is_external:
         return "its PostgreSQL was not started here"
     return None
-
-
-def count_statements(
-    test_bed: TestBed,
-    settings: CatalogSettings,
-    system: CatalogSystem,
-    directory: Path,
-    mark: str,
-    private: Path,
-    show: ProgressCallback,
-) -> dict[str, Any]:
-    """Return the SQL statements and requests of each step as JSON data, or the reason why there are none.
-
-    They are counted after the last window of a series, because counting slows each of them. The database is restarted
-    with its counter, and then the servers that use it. A first tree is created uncounted, to open connections and fill
-    caches; on a second one, each step's statements are counted. `mark` distinguishes its trees from all others.
-    """
-    if (reason := _why_not_counted(test_bed, system)) is not None:
-        return {"excused": reason}
-    assert system.postgres is not None
-    postgres, database = system.postgres
-    show("counting SQL statements")
-    servers = test_bed.servers.by_class.values()
-    clients = [each for each in servers if Postgres in each.needs and not each.is_instrument]
-    for server in reversed(clients):
-        server.stop()
-    postgres.count_statements()
-    for server in clients:
-        server.start()
-    system.reconnect()
-    asked = _asked(settings, system, test_bed.spec.seed, mark)
-    steps: list[dict[str, Any]] = []
-    deadline = time.monotonic() + LONGEST_S
-    folder = private_directory(directory / "statements")
-    with Generator.of(system, private, folder, asked, settings.timeout_seconds) as generator:
-        numbered = enumerate(asked)
-        for (part, step), together in groupby(numbered, key=lambda each: (each[1].part, each[1].step)):
-            played, before = list(together), postgres.statements(database)
-            for number, _ in played:
-                if generator.play(number, deadline) is None:
-                    generator.cancel()
-                    return {"excused": f"'{step}' was not answered within {LONGEST_S:g} s"}
-            ended = postgres.statements(database) - before
-            requests = sum(len(phase.requests) for _, phase in played)
-            steps.append({"part": part, "name": step, "requests": requests, "statements": ended})
-        status = iter(generator.played().columns["status"])
-    for each in steps:
-        each["succeeded"] = sum(200 <= code < 300 for code in islice(status, each["requests"]))
-    return {"steps": [each for each in steps if each.pop("part")]}
-
-
-def _asked(settings: CatalogSettings, system: CatalogSystem, seed: int, mark: str) -> list[Phase]:
-    """Return all phases; those of the first tree, whose statements are not counted, belong to no part."""
-    parts = [part for part in settings.parts.split(",") if part in COUNTED_PARTS]
-    small = replace(settings, depth=COUNTED_DEPTH, parts=",".join(parts), hot_updates=COUNTED_REQUESTS)
-    small = replace(small, appends=COUNTED_REQUESTS)
-    trees = [Tree(small.depth, name) for name in (f"{mark}_opening", mark)]
-    opening, counted = (phases(small, tree, seed, system.requests) for tree in trees)
-    return [*(replace(phase, part="") for phase in opening), *counted]
 
 
 @contextmanager

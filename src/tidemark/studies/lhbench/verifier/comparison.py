@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -190,16 +190,11 @@ def connect(folder: Path, *extensions: str) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def expect(connection: duckdb.DuckDBPyConnection, name: str, given: Mapping[str, Any]) -> None:
-    """Create the expected content of the table `name`, as an order describes it."""
-    create_expected(
-        connection, f"{EXPECTED}{name}", given["base"], [Path(path) for path in given["merged"]], given["key"]
-    )
-
-
-def know(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> None:
-    """Create views of the expected tables under their plain names, for queries."""
-    for name in names:
+def expect(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Mapping[str, Any]]) -> None:
+    """Create the expected content of the tables of an order, with views of it under their plain names, for queries."""
+    for name, given in tables.items():
+        merged = [Path(path) for path in given["merged"]]
+        create_expected(connection, f"{EXPECTED}{name}", given["base"], merged, given["key"])
         connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM {EXPECTED}{name}")
 
 

@@ -24,7 +24,6 @@ from tidemark.studies.lhbench.verifier.comparison import (
     canonical_answer,
     connect,
     expect,
-    know,
     numeric,
 )
 from tidemark.studies.lhbench.verifier.duckdb_queries import ask
@@ -80,15 +79,12 @@ def judge(order: Mapping[str, Any]) -> dict[str, Any]:
     connection = connect(folder, *(name for each in (reader, *others) for name in readers.EXTENSIONS.get(each, ())))
     tables, asked = {}, {}
     beside: dict[str, dict[str, Any]] = {each: {} for each in others}
-    for name, each in order["tables"].items():
-        expect(connection, name, each)
-        if not order["read"]:
-            continue
+    expect(connection, order["tables"])
+    for name, each in order["tables"].items() if order["read"] else ():
         held = Held.of(connection, name, each)
         tables[name] = held.compared(connection, reader)
         for other in others:
             beside[other][name] = held.compared(connection, other)
-    know(connection, order["tables"])
     for name, each in order["answers"].items():
         rows = connection.execute(each["text"]).fetchall()
         words = answer_difference(canonical_answer(rows), canonical_answer(each["rows"], numeric(rows)))
