@@ -72,16 +72,17 @@ def _sum(of: Callable[[int], float], pids: Iterable[int]) -> float | None:
 class MachineSamples:
     """Columns of machine.parquet, with one entry per second. Arrow is imported only to write them.
 
-    Percentages are of all processors, or of one where stated. A process group that did not exist is null.
+    Percentages are of all processors, or of one where stated. A process group that did not exist is null. The columns
+    of `groups` are called `cpu_<group>_percent`, those of `memory` `memory_<group>_bytes`.
     """
 
-    second: list[float] = field(default_factory=list)
-    cpu_percent: list[float] = field(default_factory=list)
-    steal_percent: list[float] = field(default_factory=list)  # of one processor: stolen by the hypervisor
-    foreign_percent: list[float | None] = field(default_factory=list)  # of one processor, kernel threads included
-    disk_written_bytes: list[int | None] = field(default_factory=list)
-    groups: dict[str, list[float | None]] = field(default_factory=dict)  # of one processor: `cpu_<group>_percent`
-    memory: dict[str, list[int | None]] = field(default_factory=dict)  # shared pages in part: `memory_<group>_bytes`
+    second: list[float] = field(default_factory=list)  # end of the sample, in seconds since the window opened
+    cpu_percent: list[float] = field(default_factory=list)  # of all processors: used by any process
+    steal_percent: list[float] = field(default_factory=list)  # of one processor: taken by the hypervisor
+    foreign_percent: list[float | None] = field(default_factory=list)  # of one processor: other programs and kernel
+    disk_written_bytes: list[int | None] = field(default_factory=list)  # bytes that reached the device
+    groups: dict[str, list[float | None]] = field(default_factory=dict)  # of one processor: by the group
+    memory: dict[str, list[int | None]] = field(default_factory=dict)  # of the group, shared pages in part
 
     def write_parquet(self, path: Path) -> None:
         import pyarrow as pa

@@ -60,8 +60,8 @@ def _of_system(what: str, error: Exception) -> TidemarkError:
 class Latencies:
     """Query latencies in seconds, in order, of count(*) and of a sum over two columns, as run.json records them."""
 
-    count_s: tuple[float, ...]
-    sum_s: tuple[float, ...]
+    count_s: tuple[float, ...]  # latency of each count(*), in order
+    sum_s: tuple[float, ...]  # latency of each sum over two columns, in order
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from tidemark.results.reference.content import (
 )
 from tidemark.results.reference.findings import page, shown
 from tidemark.results.reference.front import DARK, LIGHT, MATRIX, front, glance, narrow, overview
+from tidemark.results.reference.run_files import run_files_page
 from tidemark.results.reference.settings import settings_page
 from tidemark.results.reference.systems import system_pages
 from tidemark.results.report.summary_table import usual_columns
@@ -47,7 +48,7 @@ from tidemark.studies.study import registry
 from tidemark.systems.registry import registry as systems
 
 FINDINGS, README, STUDIES = "docs/findings.md", "README.md", "docs/studies.md"
-SETTINGS, EDITOR_SCHEMA = "docs/settings.md", "config.schema.json"
+SETTINGS, EDITOR_SCHEMA, RUN_FILES = "docs/settings.md", "config.schema.json", "docs/run-files.md"
 SHOWN = ("smoke", "quick")  # the protocols that every study has
 FIRST = "streams"  # the study whose rates README shows
 MAJOR = (  # at most twelve claims: what a reviewer with an afternoon tests
@@ -127,6 +128,9 @@ def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
         STUDIES: studies,
         SETTINGS: settings_page(),
         EDITOR_SCHEMA: editor_schema(),
+        RUN_FILES: run_files_page(
+            {name: found for name, study in registry().items() if (found := study.results.run_files) is not None}
+        ),
         **_pages_of_systems(kept),
         **_pictures(kept),
     }

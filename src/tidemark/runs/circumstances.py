@@ -16,9 +16,9 @@ SOUND = 0.1  # maximum share of bytes from other sources: with more, the disk's 
 class Harness:
     """Measuring code; `harness` is its SHA-256, which changes with everything that may change a result."""
 
-    version: str
-    format: int
-    harness: str
+    version: str  # version of Tidemark
+    format: int  # version of what is measured and recorded
+    harness: str  # SHA-256 of the measuring code
 
     @property
     def digest(self) -> str:
@@ -33,19 +33,19 @@ class Harness:
 class Machine:
     """Machine of a run; two are equal even if free disk space and account (`root`) differ."""
 
-    os: str
-    kernel: str
-    cpu_model: str
-    cores: int
-    threads: int
-    memory_bytes: int
-    disk_device: str | None
-    disk_model: str | None
-    disk_rotational: bool | None
-    file_system: str | None
-    free_bytes: int = field(compare=False)
+    os: str  # name and release of the operating system
+    kernel: str  # release of Linux
+    cpu_model: str  # name of the processor
+    cores: int  # physical cores
+    threads: int  # logical processors
+    memory_bytes: int  # size of the memory
+    disk_device: str | None  # device that holds the data
+    disk_model: str | None  # model of the device
+    disk_rotational: bool | None  # true for a hard disk
+    file_system: str | None  # file system that holds the data
+    free_bytes: int = field(compare=False)  # free space on that file system
     virtualised: str | None  # kind of container or virtual machine; None if none was detected
-    root: bool = field(compare=False)
+    root: bool = field(compare=False)  # true if the account is root
     identity: str | None = None  # 16 hex digits: hash of processor, kernel, memory, disk and salted machine id
 
 
@@ -57,15 +57,15 @@ class Disk:
     both that broker and producer wrote, by their own I/O counters.
     """
 
-    device: str | None
-    reason: str | None
+    device: str | None  # device whose counter is read
+    reason: str | None  # why numbers are missing
     rest_bytes: int | None  # dirty bytes on the idle machine
     left_bytes: int | None  # dirty bytes when the window opened
-    settle_seconds: float | None
-    window_bytes: int | None
-    sync_bytes: int | None
-    sync_seconds: float | None
-    stream_bytes: int | None
+    settle_seconds: float | None  # wait before the window until the disk was idle
+    window_bytes: int | None  # bytes that reached the device during the window
+    sync_bytes: int | None  # bytes that reached it during the sync after the window
+    sync_seconds: float | None  # duration of this sync
+    stream_bytes: int | None  # part of both that broker and producer wrote
     written_by: Pairs[int | None]  # `stream_bytes` by process group: broker and producer
 
     @property
@@ -111,11 +111,11 @@ class Disk:
 class Interference:
     """Interference during the window: mean processors used by others, clock jumps in seconds, and the verdict."""
 
-    foreign_cores: float | None
-    kernel_cores: float | None
-    steal_cores: float | None
-    suspended_seconds: float
-    clock_step_seconds: float
+    foreign_cores: float | None  # processors that other programs used, on average
+    kernel_cores: float | None  # processors that kernel threads used, on average
+    steal_cores: float | None  # processors that the hypervisor took, on average
+    suspended_seconds: float  # time for which the machine was suspended
+    clock_step_seconds: float  # jumps of the wall clock
     disturbed: tuple[str, ...]  # reasons why the run counts as disturbed
     foreign_bytes: int | None = None  # bytes that other programs caused to be written to a disk
 
@@ -127,11 +127,11 @@ class WarmUp:
     `medians_ms`: median write time of each stretch; those of the preceding run come first.
     """
 
-    stretch_s: float
-    within: float
-    medians_ms: tuple[float, ...]
-    seconds: float
-    steady: bool
+    stretch_s: float  # length of a stretch
+    within: float  # largest difference of medians that counts as steady, as a share
+    medians_ms: tuple[float, ...]  # median latency of each stretch, those of the preceding run first
+    seconds: float  # duration of the warm-up
+    steady: bool  # true if the last medians agreed
 
     @property
     def stretches(self) -> int:

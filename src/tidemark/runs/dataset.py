@@ -14,36 +14,38 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class PreparedColumn:
-    name: str
-    type: str  # as Arrow spells it
+    """Column of the prepared trips."""
+
+    name: str  # name of the column
+    type: str  # type of the column, as Arrow spells it
 
 
 @dataclass(frozen=True, slots=True)
 class RawFile:
     """Source file of trips, found or generated; `name` is without its folder."""
 
-    name: str
-    rows: int
-    bytes: int
-    sha256: str
+    name: str  # name without its folder
+    rows: int  # number of trips
+    bytes: int  # size of the file
+    sha256: str  # SHA-256 of the file
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
     """Origin of trips, and description of the prepared trips; ids run from `first_id` to `last_id`."""
 
-    source: str
-    synthetic: bool
-    name: str
-    kind: str
-    rows: int
-    sha256: str
-    columns: tuple[PreparedColumn, ...]
-    notes: tuple[str, ...]
-    raw: tuple[RawFile, ...]
-    first_id: int
-    last_id: int
-    schema_version: int = SCHEMA_VERSION
+    source: str  # path, raw, download or synthetic
+    synthetic: bool  # true for a replica
+    name: str  # name of the file of the month
+    kind: str  # yellow or green
+    rows: int  # number of prepared trips
+    sha256: str  # SHA-256 of the prepared file
+    columns: tuple[PreparedColumn, ...]  # columns of the prepared trips
+    notes: tuple[str, ...]  # what was changed, or why it is synthetic
+    raw: tuple[RawFile, ...]  # source files
+    first_id: int  # id of the first trip
+    last_id: int  # id of the last trip
+    schema_version: int = SCHEMA_VERSION  # version of this part's format
 
     @property
     def label(self) -> str:

@@ -46,53 +46,53 @@ NEW_OF_THE_DISK = (
 class SeriesPart:
     """Series that a run belongs to; settings that its workload does not have are None."""
 
-    id: str
-    study: str = FIRST_STUDY
-    workload: str = FIRST_WORKLOAD
-    system: str
-    mode: str
-    batch_size: int | None = None
-    stack: str
-    protocol: str
-    position: int
-    repeat: int = 1
-    sweep: str
-    threads: int | None = None
-    cpus: int | None = None
-    encoding: str | None = None
-    overlap: bool | None = None
-    read_ahead: int | None = None
+    id: str  # workload, system, mode and fingerprint; the folder below results/runs
+    study: str = FIRST_STUDY  # study that asked for it
+    workload: str = FIRST_WORKLOAD  # kind of work in its windows
+    system: str  # name of the system in the configuration
+    mode: str  # single, batch, or the workload's own
+    batch_size: int | None = None  # events per write
+    stack: str  # releases that it was measured with
+    protocol: str  # name of the sizes
+    position: int  # place in the order of all series, from 0
+    repeat: int = 1  # number of the repeat, from 1
+    sweep: str  # sweep that varied a setting; main: none
+    threads: int | None = None  # threads that the client may use
+    cpus: int | None = None  # processors that the client was bound to; null: all
+    encoding: str | None = None  # encoding of events in the topic
+    overlap: bool | None = None  # true if the next batch was read during a write
+    read_ahead: int | None = None  # maximum number of events per poll
 
 
 @dataclass(frozen=True, slots=True)
 class TypeMapping:
     """Column whose type the format does not support, and the type stored instead."""
 
-    column: str
-    given: str
-    stored: str
-    reason: str
+    column: str  # name of the column
+    given: str  # its type in the trips, as Arrow spells it
+    stored: str  # its type in the table
+    reason: str  # why they differ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemPart:
     """System under test, as described by its own class."""
 
-    name: str
-    base: str
-    title: str
-    format: str
-    client: str
-    catalog: str
-    in_thesis: bool
-    notes: tuple[str, ...]
-    options: Pairs[Any] = field(hash=False)  # of any JSON type
-    settings: Pairs[str]
-    capabilities: tuple[str, ...]
-    durability: str
-    durability_level: str = DEFAULT_DURABILITY  # or "full", or a level specific to a kind of system
-    durability_source: str
-    type_mappings: tuple[TypeMapping, ...]
+    name: str  # name in the configuration
+    base: str  # registered system of which it is a variant
+    title: str  # name in results
+    format: str  # table format; none: nothing is stored
+    client: str  # library that writes
+    catalog: str  # what holds a commit
+    in_thesis: bool  # true if the first study measured it
+    notes: tuple[str, ...]  # what readers of its numbers must know
+    options: Pairs[Any] = field(hash=False)  # options of the configuration, defaults filled in
+    settings: Pairs[str]  # settings that the client was given
+    capabilities: tuple[str, ...]  # abilities besides writing, such as flush and merge
+    durability: str  # where data and commit are when a write returns
+    durability_level: str = DEFAULT_DURABILITY  # default, full, or a level of a kind of system
+    durability_source: str  # where that is documented
+    type_mappings: tuple[TypeMapping, ...]  # columns that are stored with another type
 
     @property
     def is_null_baseline(self) -> bool:
@@ -109,21 +109,21 @@ class SystemPart:
 class Flush:
     """Flush of inlined rows into Parquet files; `seconds` is the duration of the client's call alone."""
 
-    seconds: float
-    rows: int
-    data_files: int
-    data_bytes: int
+    seconds: float  # duration of the client's call
+    rows: int  # rows that left the catalog
+    data_files: int  # files that it wrote
+    data_bytes: int  # size of these files
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Compaction of small files into larger ones, the old ones removed; `seconds` as for `Flush`."""
+    """Compaction of small files into larger ones, the old ones removed; `seconds` as for a flush."""
 
-    seconds: float
-    files_before: int
-    files_after: int
-    bytes_before: int
-    bytes_after: int
+    seconds: float  # duration of the client's call
+    files_before: int  # data files before it
+    files_after: int  # data files after it
+    bytes_before: int  # size of the data files before it
+    bytes_after: int  # size of the data files after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +134,12 @@ class Footprint:
     `reason` states why.
     """
 
-    data_files: int
-    data_bytes: int
-    metadata_files: int
-    metadata_bytes: int
-    catalog_bytes: int | None
-    reason: str | None = None
+    data_files: int  # data files, old versions included
+    data_bytes: int  # size of the data files
+    metadata_files: int  # logs, manifests and snapshots
+    metadata_bytes: int  # size of the metadata files
+    catalog_bytes: int | None  # growth of the catalog's database; null: not known
+    reason: str | None = None  # why this growth is not known
 
     @property
     def files(self) -> int:
@@ -165,9 +165,9 @@ def together(parts: Sequence[Footprint]) -> Footprint:
 class Produced:
     """Work of a producer for one topic."""
 
-    events: int
-    seconds: float
-    cpu_s: float
+    events: int  # events sent to the topic
+    seconds: float  # duration of sending
+    cpu_s: float  # processor time of the producer
     topped_up: int  # events produced while the window was open
 
 
@@ -175,10 +175,10 @@ class Produced:
 class ProducerPart(Produced):
     """Producer of a run, and the final size of its topic."""
 
-    mode: str  # ahead | beside
+    mode: str  # ahead: before the window; beside: during it
     laps: float  # passes over the dataset
     stretches: int = 1  # parts of the window; the topic is refilled between them
-    topic_bytes: int | None = None
+    topic_bytes: int | None = None  # size of the topic's log at the end
 
     @classmethod
     def of(
@@ -200,40 +200,40 @@ class ProducerPart(Produced):
 class Manifest:
     """run.json of one run; fields that version 1 or the run's workload does not have are None."""
 
-    schema_version: int = SCHEMA_VERSION
-    tidemark: Harness | None
-    series: SeriesPart
-    run: int
-    cold: bool
-    started_at: str
-    window_s: float
-    elapsed_ns: int
-    operations: int
-    events: int
-    first_write_ns: int | None = None
-    system: SystemPart
-    versions: Pairs[str]
-    lock_digests: Pairs[str]
-    dataset: Provenance | None = None
-    machine: Machine
-    cold_proof: ColdProof  # before the servers of a cold run start, or right before a hot run
-    opening: ColdProof | None  # when the window opens
-    warm_up: WarmUp | None = None
-    time_budget_ns: Pairs[int]
+    schema_version: int = SCHEMA_VERSION  # version of this file's format
+    tidemark: Harness | None  # measuring code; null in version 1
+    series: SeriesPart  # series that the run belongs to
+    run: int  # number of the run; 0 is the cold start
+    cold: bool  # true for run 0
+    started_at: str  # date and time with zone, before the table is made
+    window_s: float  # length that was requested, at most
+    elapsed_ns: int  # length of the window on a clock that stops between its parts
+    operations: int  # number of operations
+    events: int  # number of acknowledged rows
+    first_write_ns: int | None = None  # latency of the first operation
+    system: SystemPart  # system under test
+    versions: Pairs[str]  # versions of programs and libraries, by name
+    lock_digests: Pairs[str]  # SHA-256 of each lock, by path
+    dataset: Provenance | None = None  # trips; null if the workload reads none
+    machine: Machine  # machine that it ran on
+    cold_proof: ColdProof  # files in the page cache before the servers of a cold run start, or before a hot run
+    opening: ColdProof | None  # files in the page cache when the window opens
+    warm_up: WarmUp | None = None  # uncounted warm-up before the run; null if there was none
+    time_budget_ns: Pairs[int]  # time of the window by activity; the sum is elapsed_ns
     marks: tuple[str, ...]  # caveats for readers of this run
-    interference: Interference | None
-    producer: ProducerPart | None = None
-    sampler_cpu_s: float
-    disk: Disk
-    oracle: Oracle
-    flush: Flush | None = None
-    merge: Merge | None = None
-    footprint: Footprint | None = None
-    footprint_after_flush: Footprint | None = None
-    logical_bytes: int = 0
+    interference: Interference | None  # other work on the machine during the window
+    producer: ProducerPart | None = None  # producer of the topic; null if there is none
+    sampler_cpu_s: float  # processor time of watching the machine
+    disk: Disk  # bytes that reached the disk
+    oracle: Oracle  # comparison of the table with what was acknowledged
+    flush: Flush | None = None  # flush of inlined rows, after the window
+    merge: Merge | None = None  # compaction of small files, after the last window
+    footprint: Footprint | None = None  # size of the table after the window
+    footprint_after_flush: Footprint | None = None  # size of the table after the flush
+    logical_bytes: int = 0  # size of the acknowledged rows in Arrow's format
     history: str  # preceding runs on the same servers, in words
     found: Pairs[Any] = field(default=(), hash=False)  # results specific to its workload
-    config: Pairs[Any] = field(hash=False)  # configuration of its series: its spec.json
+    config: Pairs[Any] = field(hash=False)  # its spec.json; the workload's settings are keys of their own
 
     @property
     def harness(self) -> Harness | None:

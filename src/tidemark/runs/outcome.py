@@ -27,33 +27,33 @@ class Attempt:
     """One attempt at measuring a series; the end, reason and exit code of a killed one are None."""
 
     number: int  # from 1
-    started_at: str
-    ended_at: str | None
+    started_at: str  # date and time with zone
+    ended_at: str | None  # date and time with zone; null if it was killed
     status: str  # complete | failed | interrupted | killed
-    reason: str | None
-    exit_code: int | None
+    reason: str | None  # why it failed
+    exit_code: int | None  # exit code of the error
 
 
 @dataclass(frozen=True, slots=True)
 class Disturbed:
     """Run that was measured again because of interference; its files are kept in `directory`."""
 
-    run: int
+    run: int  # number of the run
     attempt: int  # at measuring this run, from 1
     directory: str  # relative to the folder of the series
-    reasons: tuple[str, ...]
+    reasons: tuple[str, ...]  # what disturbed it
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Final status of a series; the pipeline continues either way, and the tables show the reason."""
 
-    status: str  # one of STATUSES
-    reason: str | None
-    exit_code: int
-    runs: tuple[int, ...]
+    status: str  # complete, failed, not-run or left-out
+    reason: str | None  # why it is not complete
+    exit_code: int  # exit code of the error; 0 without one
+    runs: tuple[int, ...]  # numbers of the finished runs
     attempts: tuple[Attempt, ...] = ()  # oldest first; none in run files of version 1
-    disturbed: tuple[Disturbed, ...] = ()
+    disturbed: tuple[Disturbed, ...] = ()  # runs that were measured again
 
     def write(self, path: Path) -> None:
         write_atomically(path, to_json(self))

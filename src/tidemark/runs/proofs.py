@@ -22,8 +22,8 @@ class Verdict(StrEnum):
 class Residency:
     """Size of a group of files, and how much of it is in the page cache."""
 
-    bytes: int
-    resident_bytes: int
+    bytes: int  # size of the files
+    resident_bytes: int  # part of them in the page cache
 
     @property
     def share(self) -> float:
@@ -43,15 +43,15 @@ class ColdProof:
     affect the verdict.
     """
 
-    method: str
-    boot_id: str
-    uptime_s: float
-    cpu_mhz: float | None
-    temperature_c: float | None
-    residency: Pairs[Residency]
-    verdict: str
-    reason: str
-    apart: tuple[str, ...] = ()
+    method: str  # how the machine was made cold: evict, evict-files, reboot or none
+    boot_id: str  # the kernel's id of this start of the machine
+    uptime_s: float  # time since the machine started
+    cpu_mhz: float | None  # clock rate of the processor
+    temperature_c: float | None  # temperature of the processor
+    residency: Pairs[Residency]  # files in the page cache, by group
+    verdict: str  # cold, lukewarm, hot or unknown
+    reason: str  # reason for the verdict
+    apart: tuple[str, ...] = ()  # groups that do not affect the verdict
 
     @property
     def resident_share(self) -> float | None:
@@ -64,15 +64,15 @@ class ColdProof:
 class Oracle:
     """Comparison of the rows that a reader found in the table with the acknowledged ids 0 .. expected - 1."""
 
-    verdict: bool
+    verdict: bool  # true if nothing is missing, doubled or invented
     applicable: bool  # False for a system that stores nothing: there is nothing to compare
-    expected: int
-    found: int
-    missing: int
-    duplicated: int
-    unexpected: int
-    reader: str
-    seconds: float
+    expected: int  # acknowledged rows
+    found: int  # rows in the table
+    missing: int  # acknowledged rows that are not in the table
+    duplicated: int  # ids that are in the table more than once
+    unexpected: int  # rows that no write acknowledged
+    reader: str  # the library that read the table
+    seconds: float  # duration of the check
     commits: int | None = None  # in the window, by the table's history; None if it keeps none
 
     @classmethod

@@ -200,7 +200,7 @@ def read[T: DataclassInstance](kind: type[T], f: Fields) -> T:
         if each.name in f.values:
             given[each.name] = _read(hints[each.name], f, each.name)
         elif not _has_default(each):
-            raise f.wrong(each.name, _allowed(hints[each.name]))
+            raise f.wrong(each.name, allowed(hints[each.name]))
     return kind(**given)
 
 
@@ -235,7 +235,8 @@ def _alternative(kind: Any, names: Container[str]) -> Any:
     return next(fitting, last)
 
 
-def _allowed(hint: Any) -> str:
+def allowed(hint: Any) -> str:
+    """Return what the type of a field allows, in words."""
     kind, null = _without_null(hint)
     if kind in SCALARS:
         words = SCALARS[kind][0]
@@ -269,7 +270,7 @@ def _read(hint: Any, f: Fields, key: str) -> Any:
     if not isinstance(value, list) or not all(
         type(each) in SCALARS[of][1] or (each is None and null) for each in value
     ):
-        raise f.wrong(key, _allowed(kind))
+        raise f.wrong(key, allowed(kind))
     return tuple(None if each is None else of(each) for each in value)
 
 

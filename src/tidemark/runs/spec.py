@@ -37,35 +37,35 @@ class SeriesSpec:
     Fields with a default are set by the study and the plan, which start from a specification without a system.
     """
 
-    study: str
+    study: str  # study that asked for it
     sweep: str = MAIN  # or the name of the sweep
-    workload: str
-    name: str = ""
-    title: str = ""
-    system: str = ""
-    options: tuple[tuple[str, Any], ...] = ()
+    workload: str  # what its windows do
+    name: str = ""  # name of the system in the configuration
+    title: str = ""  # name of the system in results
+    system: str = ""  # registered system of which it is a variant
+    options: tuple[tuple[str, Any], ...] = ()  # options of the system
     mode: str = ""  # as in its path: single, batch-1000
-    settings: tuple[tuple[str, Any], ...] = ()  # those of the workload, by name
+    settings: tuple[tuple[str, Any], ...] = ()  # settings of the workload
     cpus: int | None = None  # number of processors that the client's process is bound to; None: all
-    cold: str
-    keep_tables: bool
-    protocol: str
-    window_seconds: float = 0.0
-    runs: int = 0
+    cold: str  # how run 0 is made cold
+    keep_tables: bool  # true if tables stay in .tidemark/work
+    protocol: str  # name of the sizes
+    window_seconds: float = 0.0  # length of a window, at most
+    runs: int = 0  # number of runs, with run 0
     repeat: int = 1  # ordinal of this repeat of the series, from 1
     in_round: bool = False  # its hot runs alone, on servers that all systems of a block of rounds use in turn
     block: int = 0  # ordinal of the block of rounds, from 1; 0 if it is in none
-    stack: str
-    lock_sha256: str = ""
+    stack: str  # name of the releases
+    lock_sha256: str = ""  # hash of the locks that decide what runs
     measurement: str = ""  # versions of what the workload times and of what the system does
     harness: str  # digest of the measuring code, for information
     client: str = ""  # digest of the system's code, for information
     machine: str  # identity of the measuring machine
-    dataset_directory: str  # empty if the workload reads no trips
-    disturbance: DisturbanceConfig
-    services: ServicesConfig
-    seed: int
-    position: int = 0
+    dataset_directory: str  # folder of the trips; empty if the workload reads none
+    disturbance: DisturbanceConfig  # limits above which other work disturbs a run
+    services: ServicesConfig  # addresses of servers that are used instead of own ones
+    seed: int  # seed of the order of series and of synthetic trips
+    position: int = 0  # place in the order of all series, from 0
 
     @property
     def fingerprint(self) -> str:

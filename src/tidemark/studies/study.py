@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tidemark.results.claims.claims import ClaimSet
     from tidemark.results.figures.context import FigureSpec
     from tidemark.results.publication import PaperSection, Publication
+    from tidemark.results.reference.run_files import RunFiles
     from tidemark.results.report.summary_table import SummaryMetric
     from tidemark.results.tables.table import Table, TableBuilder
     from tidemark.runs.runset import RunSet
@@ -97,7 +98,7 @@ class Results:
     `views` is SQL that creates the study's views in the metrics database. `notes` return the notes required next to its
     numbers in the report, and `questions` are the columns of the report's first table. `costs` yields measured commit
     times, from which other loads are predicted. `first_figure` names the figure that represents the study where one
-    picture is shown; empty means the first figure.
+    picture is shown; empty means the first figure. `run_files` describes what the study adds to the files of its runs.
     """
 
     quantities: MetricSet
@@ -111,6 +112,7 @@ class Results:
     views: str = ""
     costs: Callable[[Measures], Iterator[Cost | Age]] = no_costs
     first_figure: str = ""
+    run_files: RunFiles | None = None
 
 
 @cache

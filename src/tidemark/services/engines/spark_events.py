@@ -19,20 +19,20 @@ RUNNING = -1  # value of an end time while the job or stage runs
 class Stage:
     """One attempt at a stage; sums over its tasks, including failed ones."""
 
-    number: int
-    attempt: int
-    submitted_ms: int = 0
-    ended_ms: int = RUNNING
-    tasks: int = 0
+    number: int  # number of the stage
+    attempt: int  # number of the attempt
+    submitted_ms: int = 0  # when the stage was submitted
+    ended_ms: int = RUNNING  # when it ended
+    tasks: int = 0  # number of tasks
     run_ms: int = 0  # total time of all tasks
-    cpu_ns: int = 0
+    cpu_ns: int = 0  # processor time of all tasks
     gc_ms: int = 0  # in garbage collection of their JVM; counted once for each concurrent task
-    input_bytes: int = 0
-    input_rows: int = 0
-    output_bytes: int = 0
-    shuffle_read_bytes: int = 0
-    shuffle_written_bytes: int = 0
-    spilled_bytes: int = 0  # to disk
+    input_bytes: int = 0  # bytes read from tables
+    input_rows: int = 0  # rows read from tables
+    output_bytes: int = 0  # bytes written to tables
+    shuffle_read_bytes: int = 0  # bytes read from other tasks
+    shuffle_written_bytes: int = 0  # bytes written for other tasks
+    spilled_bytes: int = 0  # bytes spilled to disk
     peak_bytes: int = 0  # peak execution memory, maximum over the tasks
 
     def add(self, metrics: Mapping[str, Any]) -> None:

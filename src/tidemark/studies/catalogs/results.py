@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidemark.analysis.metrics import HIGHER, NotAvailable
+from tidemark.results.reference.run_files import RunFiles
 from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, hot_of, with_runs
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import chapter_of, claims_of, figure_specs_of, tables_of
@@ -21,8 +22,10 @@ from tidemark.studies.catalogs.metrics import (
     TRIES,
     UPDATE,
 )
+from tidemark.studies.catalogs.record import CatalogRecord
 from tidemark.studies.catalogs.settings import ALONE, users_of
 from tidemark.studies.catalogs.study import STUDY
+from tidemark.studies.catalogs.window.samples import COLUMNS
 from tidemark.studies.study import Results
 
 
@@ -129,4 +132,5 @@ RESULTS = Results(
     ),
     notes=lambda _run_set: (published.UNEQUAL,),
     questions=QUESTIONS,
+    run_files=RunFiles((COLUMNS,), (CatalogRecord,)),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidemark.analysis.metrics import NotAvailable
+from tidemark.results.reference.run_files import RunFiles
 from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, of_series, with_runs
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import chapter_of, claims_of, figure_specs_of, tables_of
@@ -10,6 +11,7 @@ from tidemark.studies.deltars import published, tables
 from tidemark.studies.deltars.claims import MEASURES, DeltarsClaimData
 from tidemark.studies.deltars.findings import Writer
 from tidemark.studies.deltars.metrics import BYTES, QUANTITIES, READ_MEDIAN, WRITE_MEDIAN, most_common
+from tidemark.studies.deltars.samples import Done, TablesRecord
 from tidemark.studies.deltars.settings import DeltarsSettings, processors_text
 from tidemark.studies.deltars.study import STUDY
 from tidemark.studies.study import Results
@@ -81,4 +83,5 @@ RESULTS = Results(
     ),
     notes=lambda _run_set: (tables.STAND_INS, tables.LEGACY),
     questions=QUESTIONS,
+    run_files=RunFiles((Done,), (TablesRecord,)),
 )

@@ -18,48 +18,50 @@ class Done:
     a close, so that the client had to ask again.
     """
 
-    call: str
-    repetition: int
-    start_ns: int
-    elapsed_ns: int
-    source_ns: int  # reading the source before the write
+    call: str  # write or read
+    repetition: int  # number of the repetition
+    start_ns: int  # begin of the call in the window
+    elapsed_ns: int  # duration of the call
+    source_ns: int  # time of reading the source before the write
     cpu_ns: int  # CPU time of all threads of the client
     peak_bytes: int  # peak memory of the client during the operation
-    rows: int
-    arrow_bytes: int
-    closed: int = 0
-    refused: int = 0
+    rows: int  # rows of the table
+    arrow_bytes: int  # size of the rows in Arrow's format
+    closed: int = 0  # files that HDFS clients closed meanwhile
+    refused: int = 0  # closes that the NameNode refused
     # Parts of a write, if its client reports them; the remainder is the client's own time.
-    upload_ns: int = 0
-    application_ns: int = 0
-    kafka_ns: int = 0
-    tasks_ns: int = 0
-    driver_ns: int = 0
-    hdfs_ns: int = 0
+    upload_ns: int = 0  # part of a write: rows into the topic
+    application_ns: int = 0  # part of a write: Spark's application started and ended
+    kafka_ns: int = 0  # part of a write: topic read and decoded
+    tasks_ns: int = 0  # part of a write: tasks of the table's format
+    driver_ns: int = 0  # part of a write: Spark's driver
+    hdfs_ns: int = 0  # part of a write: calls of HDFS
 
 
 @dataclass(frozen=True, slots=True)
 class Data:
     """Table that is written, as it was generated; `name` as the configuration spells it."""
 
-    name: str
-    file_bytes: int
-    sha256: str
+    name: str  # name in the configuration
+    file_bytes: int  # size of the generated file
+    sha256: str  # SHA-256 of the generated file
 
 
 @dataclass(frozen=True, slots=True)
 class DataRecord(Data):
-    rows: int
+    """Table that is written, with its rows."""
+
+    rows: int  # rows of the table
 
 
 @dataclass(frozen=True, slots=True)
 class TablesRecord:
     """Results of one window, as its run records them."""
 
-    data: DataRecord
+    data: DataRecord  # table that is written
     placed: Pairs[tuple[int, ...]]  # processors of the client and of the servers
     departures: tuple[str, ...]  # columns whose type differs from the source's
-    client: Pairs[str]  # versions of its libraries
+    client: Pairs[str]  # versions of the client's libraries
 
 
 @dataclass(slots=True)

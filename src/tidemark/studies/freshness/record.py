@@ -23,62 +23,62 @@ class End(StrEnum):
 class RampStep:
     """One rate and its cost, from its begin to its end; not all of its events became visible in that time."""
 
-    rate: int
-    begin_s: float  # after the first event was due
-    seconds: float
-    events: int
+    rate: int  # events per second
+    begin_s: float  # begin of the step, after the first event was due
+    seconds: float  # length of the step
+    events: int  # number of events that were due
     latest_s: float  # largest delay of an event behind its due time
-    lag_s: float  # at its end: the age of the oldest unseen event
-    cpu_s: float
+    lag_s: float  # age of the oldest unseen event at the end
+    cpu_s: float  # processor time of the movers
     files: int  # data and metadata files that the table gained
 
 
 @dataclass(frozen=True, slots=True)
 class RampRecord:
-    """Climb of the rate; `end` is an `End`."""
+    """Climb of the rate."""
 
-    end: str
-    steps: tuple[RampStep, ...]
+    end: str  # why the climb had no further step
+    steps: tuple[RampStep, ...]  # steps of the climb, in order of time
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
     """A kill, and the seconds until the mover was started again."""
 
-    moment_s: float
-    again_s: float
+    moment_s: float  # moment of the kill, after the first event was due
+    again_s: float  # time until the mover was started again
 
 
 @dataclass(frozen=True, slots=True)
 class Reads:
     """Readings `before` and `after` maintenance, the seconds of its operations (`maintained`), or why there is none."""
 
-    before: Latencies | None
+    before: Latencies | None  # latencies before maintenance; null if the table was not read
     files: int  # data and metadata files before maintenance; `files_after`: after it
-    why_not: str = ""
-    maintained: Any = ()  # pairs of an operation's name and its seconds
-    after: Latencies | None = None
-    files_after: int = 0
-    why_not_after: str = ""
+    why_not: str = ""  # why there are none before maintenance
+    maintained: Any = ()  # duration of each operation of maintenance (s)
+    after: Latencies | None = None  # latencies after maintenance
+    files_after: int = 0  # data and metadata files after maintenance
+    why_not_after: str = ""  # why there are none after maintenance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreshnessRecord:
     """Results of one window. Earlier versions recorded no `unseen`, no `ramp` and no `reads`."""
 
-    encoding: str
-    commits: int
+    encoding: str  # encoding of events in the topic
+    commits: int  # number of commits in the table's history
     cpu_s: Pairs[float]  # by process group, without broker, producer and Tidemark itself
     unseen: tuple[str, ...] = ()  # the user's own servers, whose processor time is not visible here
-    kills: tuple[Kill, ...]
-    ramp: RampRecord | None = None
+    kills: tuple[Kill, ...]  # kills of the mover
+    ramp: RampRecord | None = None  # climb of the rate; null if the rate is fixed
     gave_up: bool  # the drain timed out
-    looks: int
-    failed_looks: int
-    producer_cpu_s: float
+    looks: int  # number of the reader's looks
+    failed_looks: int  # number of looks that failed
+    producer_cpu_s: float  # processor time of the producer
     latest_s: float  # largest delay of an event behind its due time
-    reads: Reads | None = None
-    exactly_once: str
+    reads: Reads | None = None  # queries before and after maintenance; null if there were none
+    exactly_once: str  # how the mover keeps events from being lost or doubled
 
 
 def is_unfinished(oracle: Oracle, gave_up: bool) -> bool:

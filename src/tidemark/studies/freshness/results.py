@@ -7,6 +7,7 @@ from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.claims.claim_data import ClaimData, LossClaimData
 from tidemark.results.claims.measures import GENERAL, Measure, Measured, measure
 from tidemark.results.publication import Publication
+from tidemark.results.reference.run_files import RunFiles
 from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, of_series
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import chapter_of, claims_of, figure_specs_of, tables_of
@@ -23,6 +24,8 @@ from tidemark.studies.freshness.metrics import (
     killed,
     policy_of,
 )
+from tidemark.studies.freshness.record import FreshnessRecord
+from tidemark.studies.freshness.samples import COLUMNS
 from tidemark.studies.freshness.settings import FreshnessSettings
 from tidemark.studies.freshness.study import STUDY
 from tidemark.studies.study import Results
@@ -142,4 +145,5 @@ RESULTS = Results(
     notes=lambda _run_set: (tables.UNEQUAL,),
     questions=QUESTIONS,
     costs=costs,
+    run_files=RunFiles((COLUMNS,), (FreshnessRecord,)),
 )

@@ -16,6 +16,13 @@ from tidemark.errors import SystemFailure
 from tidemark.systems.tables import Committed, TableSystem
 
 GIVE_UP = 20  # consecutive looks that fail
+COLUMNS = {  # of operations.parquet: an event is an operation
+    "start_ns": "when the event was due, after the first one",
+    "elapsed_ns": "age of the event at its commit",
+    "seen_ns": "age of the event when the reader saw it",
+    "commit": "number of the commit that holds it, from 0",
+    "rows": "1",
+}
 
 
 @dataclass(frozen=True, slots=True)

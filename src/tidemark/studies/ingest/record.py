@@ -7,61 +7,61 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OracleRecord:
-    """Counts of rows, unless named as batches; see `window.oracle.Finding`. The part `pruning` has only `words`."""
+    """The oracle's findings. Counts are of rows, unless named as batches."""
 
     below = "oracle"
 
-    expected: int = 0
-    found: int = 0
-    lost: int = 0
-    doubled: int = 0
-    risen: int = 0
-    phantom: int = 0
-    partial: int = 0
-    done: int = 0
-    not_done: int = 0
-    unread: str | None = None
-    words: str
+    expected: int = 0  # acknowledged rows
+    found: int = 0  # rows in the table
+    lost: int = 0  # acknowledged rows that are missing
+    doubled: int = 0  # ids that are present more than once
+    risen: int = 0  # ids that were refused, but are present
+    phantom: int = 0  # ids that no writer wrote
+    partial: int = 0  # batches of which only some rows are present
+    done: int = 0  # batches of unknown outcome that are present
+    not_done: int = 0  # batches of unknown outcome that are missing
+    unread: str | None = None  # why the table could not be read
+    words: str  # what is wrong, or exact
 
 
 @dataclass(frozen=True, slots=True)
 class CommitRecord:
     """Commits of a window. A part that commits nothing has no `commits`."""
 
-    commits: int | None = None  # acknowledged, uncounted ones included
+    commits: int | None = None  # acknowledged commits, uncounted ones included; null in parts that commit nothing
     refused: int | None = None  # commits, as counted by the catalog; None if it does not count them
     referenced_files: int = 0  # data files of the table
-    first_errors: tuple[str, ...] = ()
+    first_errors: tuple[str, ...] = ()  # first errors of the writers
 
 
 @dataclass(frozen=True, slots=True)
 class RequestRecord:
     """Acknowledged requests of a gateway's clients, uncounted ones included, and the commits that hold them."""
 
-    requests: int | None = None
-    commits: int | None = None
+    requests: int | None = None  # acknowledged requests
+    commits: int | None = None  # commits that hold them
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayRecord(RequestRecord):
-    """The same, with the number of requests that were not accepted because the gateway had no room."""
+    """Requests of a gateway's clients, the commits that hold them, and requests that the gateway had no room for."""
 
-    busy: int = 0
+    busy: int = 0  # requests that were refused because the gateway had no room
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
     """The oracle's findings in words."""
 
-    words: str
+    words: str  # what is wrong, or exact
 
 
 @dataclass(frozen=True, slots=True)
 class PruningRecord:
     """Results of a window of queries."""
 
-    oracle: Words
-    referenced_files: int
+    oracle: Words  # comparison of the answers with the expected ones
+    referenced_files: int  # data files of the table
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,10 @@ class ClosedLoop:
 
     below = "closed"
 
-    requests_per_s: float
-    seconds: float
+    requests_per_s: float  # acknowledged requests per second
+    seconds: float  # length of the closed loop
     cycle_ns: int  # median time between two starts of one client
-    response_ns: tuple[int, ...]
+    response_ns: tuple[int, ...]  # response time of each request
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,30 +82,30 @@ class Schedule:
 
     below = "schedule"
 
-    requests_per_s: float
-    scheduled: int
-    not_begun: int
-    overloaded: bool
+    requests_per_s: float  # requests per second of the schedule
+    scheduled: int  # number of requests that were due
+    not_begun: int  # number of these that had not begun at the end
+    overloaded: bool  # true if the clients did not keep up with the schedule
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
     """One kill and the findings after it. Counts are batches unless named as rows; moments count from the opening."""
 
-    victim: str
-    title: str
-    moment_s: float
+    victim: str  # name of what was killed
+    title: str  # its name in results
+    moment_s: float  # moment of the kill
     started_s: float  # from the kill until the server answers, or the new writer's client is open
     down_s: float  # from the kill until each affected writer had a commit acknowledged again
     in_flight: int  # attempts in flight at the kill
     acked: int  # acknowledged since the previous kill
     unknown: int  # of unknown outcome to their writer, since the previous kill
     done: int  # unknown batches that were present when read back at the end
-    not_done: int
+    not_done: int  # unknown batches that were not present
     lost: int  # rows that were acknowledged before the kill and are missing after it
     doubled: int  # rows that are present more than once
     partial: int  # batches of which only some rows are present
-    holds: bool
+    holds: bool  # true if nothing is lost, doubled or partial
     said: str = ""  # why the table could not be read
 
 
@@ -113,11 +113,11 @@ class Loss:
 class Undisturbed:
     """Findings before the first kill: lost or doubled rows and partial batches, caused without any kill."""
 
-    lost: int
-    doubled: int
-    partial: int
-    holds: bool
-    said: str = ""
+    lost: int  # acknowledged rows that are missing
+    doubled: int  # rows that are present more than once
+    partial: int  # batches of which only some rows are present
+    holds: bool  # true if nothing is lost, doubled or partial
+    said: str = ""  # why the table could not be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +126,8 @@ class Losses:
 
     below = "faults"
 
-    undisturbed: Undisturbed
-    kills: tuple[Loss, ...]
+    undisturbed: Undisturbed  # state before the first kill
+    kills: tuple[Loss, ...]  # each kill, in order of time
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,55 +137,57 @@ class AtRisk:
     `seconds` run from the last acknowledgement until no file of these commits was dirty; None if that was not seen.
     """
 
-    commits: int
-    data_files: int
-    dirty_data_files: int
+    commits: int  # number of observed commits
+    data_files: int  # number of their data files
+    dirty_data_files: int  # data files with a page that was not on the disk
     other_files: int  # other files of the table: log, manifests, metadata
-    dirty_other_files: int
+    dirty_other_files: int  # other files with a page that was not on the disk
     log_dirty: int | None  # commits at which the catalog's database had not flushed its WAL; None without a database
-    seconds: float | None
-    watched_seconds: float  # upper limit of the wait for that
-    level: str  # the durability class, as observed
+    seconds: float | None  # time from the last acknowledgement until no file was dirty; null: not observed
+    watched_seconds: float  # longest wait for that
+    level: str  # durability class, as observed
 
 
 @dataclass(frozen=True, slots=True)
 class Excused:
     """The reason why durability cannot be observed."""
 
-    excused: str
+    excused: str  # why durability is not observed
 
 
 @dataclass(frozen=True, slots=True)
 class DurabilityRecord:
-    durability: AtRisk | Excused
+    """Addition of windows that observe which files are on the disk."""
+
+    durability: AtRisk | Excused  # files that were not on the disk when a commit was acknowledged
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
     """Cost of one power cut; counts are rows unless they are named as batches."""
 
-    acked: int  # before the cut, by writers in the window
+    acked: int  # rows acknowledged before the cut, by writers in the window
     lost: int  # acknowledged rows that are missing after the cut
     oldest_lost_s: float | None  # seconds from the first lost acknowledgement to the cut; None without a loss
     synced: int  # rows of the table's first commits, which were on disk before the window
-    synced_lost: int
+    synced_lost: int  # those of them that are missing
     doubled: int  # rows that are present more than once
     partial: int  # batches of which only some rows are present
     unknown: int  # batches that were in flight at the cut
     done: int  # batches in flight that are present
     left_in_files: int  # lost rows in a data file that can be read separately
     said: str  # why the table cannot be read; empty if it can
-    holds: bool
+    holds: bool  # true if no acknowledged row is lost, and none doubled or partial
 
 
 @dataclass(frozen=True, slots=True)
 class PowerCut(Cost):
     """One power cut, with its moment in the window, and the number of copies until two were the same."""
 
-    moment_s: float
-    copies: int
-    data_files: int
-    unreadable_files: int
+    moment_s: float  # moment of the cut
+    copies: int  # copies of the disk until two were the same
+    data_files: int  # data files on the disk
+    unreadable_files: int  # data files that cannot be read
     at_acknowledgement: AtRisk | Excused  # commits before the window
 
 
@@ -193,45 +195,45 @@ class PowerCut(Cost):
 class PowerCutRecord:
     """Results of a window that ends with a power cut, after `commits` acknowledged commits."""
 
-    commits: int | None = None
-    refused: int | None = None
-    cut: PowerCut
-    first_errors: tuple[str, ...] = ()
+    commits: int | None = None  # commits acknowledged before the cut
+    refused: int | None = None  # commits refused, as counted by the catalog; null if it does not count them
+    cut: PowerCut  # the power cut
+    first_errors: tuple[str, ...] = ()  # first errors of the writers
 
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceCall:
-    """One call of maintenance, as `load.maintenance.rounds` yields it; moments are seconds of the window."""
+    """One call of maintenance; moments are seconds of the window."""
 
-    moment_s: float
-    seconds: float
-    operation: str
-    round: int
-    outcome: str
-    said: str
-    peak_bytes: int
+    moment_s: float  # begin of the call
+    seconds: float  # duration of the call
+    operation: str  # name of the operation
+    round: int  # number of the round of maintenance
+    outcome: str  # done, or the status of the failed commit
+    said: str  # error of the client
+    peak_bytes: int  # peak memory of its process
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
     """Counts of all rows by a client: their moments and seconds, the rows or None if it failed, and first errors."""
 
-    moment_s: tuple[float, ...]
-    seconds: tuple[float, ...]
-    rows: tuple[int | None, ...]
-    said: tuple[str, ...]
+    moment_s: tuple[float, ...]  # moment of each count
+    seconds: tuple[float, ...]  # duration of each count
+    rows: tuple[int | None, ...]  # result of each count; null if it failed
+    said: tuple[str, ...]  # first errors
 
 
 @dataclass(frozen=True, slots=True)
 class SizeAt:
     """Size of a table's folder and catalog at one moment, including files that no snapshot needs any more."""
 
-    moment_s: float
-    data_files: int
-    data_bytes: int
-    metadata_files: int
-    metadata_bytes: int
-    catalog_bytes: int | None
+    moment_s: float  # moment in the window
+    data_files: int  # data files in the folder
+    data_bytes: int  # size of the data files
+    metadata_files: int  # metadata files in the folder
+    metadata_bytes: int  # size of the metadata files
+    catalog_bytes: int | None  # size of the catalog's database; null if it is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,11 +242,26 @@ class Maintenance:
 
     below = "maintenance"
 
-    left_undone: str | None
-    calls: tuple[MaintenanceCall, ...]
-    reads: Counts
-    sizes: tuple[SizeAt, ...]
+    left_undone: str | None  # what the client does not perform; null if it performs nothing
+    calls: tuple[MaintenanceCall, ...]  # calls of maintenance, in order of time
+    reads: Counts  # counts of all rows during the window
+    sizes: tuple[SizeAt, ...]  # size of the table during the window
     looks_failed: int  # sizes that could not be determined
+
+
+# What the windows of each part record: most of them a check and commits, and some more.
+RECORDS = (
+    OracleRecord,
+    CommitRecord,
+    GatewayRecord,
+    ClosedLoop,
+    Schedule,
+    Losses,
+    DurabilityRecord,
+    PowerCutRecord,
+    Maintenance,
+    PruningRecord,
+)
 
 
 def in_seconds(nanoseconds: int) -> float:

@@ -10,18 +10,21 @@ from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.analysis.text_blocks import SentenceWriter, or_why
 from tidemark.results.claims.claim_data import LossClaimData
 from tidemark.results.publication import Publication
+from tidemark.results.reference.run_files import RunFiles
 from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, hot_of
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import Written, chapter_of, claims_of, figure_specs_of, tables_of
 from tidemark.studies.ingest import published
 from tidemark.studies.ingest.claims import MEASURES
 from tidemark.studies.ingest.gateway.group_commit import BUNDLED, STAGED
-from tidemark.studies.ingest.load.records import BLIND
+from tidemark.studies.ingest.load.records import BLIND, COLUMNS
 from tidemark.studies.ingest.metrics import COMMITS, CONFLICTS, FAIRNESS, LOST, P50, P99, QUANTITIES, ROWS
 from tidemark.studies.ingest.parts import CUT, FAULTS, CutSettings, part_name
+from tidemark.studies.ingest.record import RECORDS
 from tidemark.studies.ingest.settings import GROUP, ONE, WRITERS, GroupSettings, WritersSettings
 from tidemark.studies.ingest.study import STUDY
 from tidemark.studies.ingest.tables import faults, kyma, maintenance, requests, storage, writers
+from tidemark.studies.ingest.window.pruning import Asked
 from tidemark.studies.study import Results
 from tidemark.systems.base import FULL
 
@@ -227,4 +230,5 @@ RESULTS = Results(
     notes=lambda _run_set: (writers.UNEQUAL,),
     questions=QUESTIONS,
     costs=storage.costs,
+    run_files=RunFiles((COLUMNS, Asked), RECORDS),
 )

@@ -19,61 +19,68 @@ from tidemark.services.engines.spark_events import STAGE_COLUMNS, Job, Stage
 
 NOT_TOLD = -1  # in place of an unknown time
 MS = 1_000_000  # nanoseconds
+JOBS = {  # columns of stages.parquet, before those of each stage
+    "operation": "row of operations.parquet, from 0",
+    "job": "number of the job",
+    "description": "description of the job",
+    "job_submitted_ms": "when the job was submitted",
+    "job_ended_ms": "when the job ended",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
     """A table as a reader without the engine found it: rows expected and found, and the difference in words."""
 
-    expected: int
-    found: int
-    words: str
+    expected: int  # expected rows
+    found: int  # rows in the table
+    words: str  # difference in words, or "exact"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A query's answer: its rows, and how it differs from the expected one, in words."""
 
-    rows: int
-    words: str
+    rows: int  # rows of the answer
+    words: str  # difference in words, or "exact"
 
 
 @dataclass(frozen=True, slots=True)
 class SecondQuery:
     """A query on the second engine: nanoseconds of each pass, or in `words` the reason why there are none."""
 
-    ns: tuple[int, ...]
-    words: str
+    ns: tuple[int, ...]  # time of each pass (ns)
+    words: str  # why there are no times
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
     """Results of one way in which the second engine reads the tables; it loads some of them itself."""
 
-    load_ns: Pairs[int]
-    queries: Pairs[SecondQuery]
+    load_ns: Pairs[int]  # time of loading, by table
+    queries: Pairs[SecondQuery]  # times by query
 
 
 @dataclass(frozen=True, slots=True)
 class Second:
     """Results of the second engine after one phase, or the `reason` for none."""
 
-    ways: Pairs[Way] | None = None
-    reason: str = ""
+    ways: Pairs[Way] | None = None  # ways of reading the tables, by name
+    reason: str = ""  # why there are no times
 
 
 @dataclass(frozen=True, slots=True)
 class MergedSet:
     """Number of files that the updates of a set touch; refresh sets do not have it."""
 
-    touched: int = 0
+    touched: int = 0  # number of files that the set touches
 
 
 @dataclass(frozen=True, slots=True)
 class InputData:
     """Input data of a window; `sets` are those that are merged, by their size in the part `merge`."""
 
-    sets: Pairs[MergedSet] = ()
+    sets: Pairs[MergedSet] = ()  # merged sets, by size or name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,14 +90,14 @@ class LakeRecord:
     `second` and `data` are the answers of the verifier's program, of which `SecondRecord` and `DataRecord` are read.
     """
 
-    tables: Pairs[Pairs[Compared]]
-    answers: Pairs[Pairs[Answer]]
-    beside: Pairs[Pairs[Pairs[Compared]]] = ()  # by phase, other reader and table; no verdict
-    second: Pairs[Any] = ()
-    footprints: Pairs[Pairs[Footprint]]
+    tables: Pairs[Pairs[Compared]]  # comparison of each table, by phase
+    answers: Pairs[Pairs[Answer]]  # comparison of each answer, by phase and query
+    beside: Pairs[Pairs[Pairs[Compared]]] = ()  # comparison by other readers, by phase, without a verdict
+    second: Pairs[Any] = ()  # times of a second engine, by phase and way of reading
+    footprints: Pairs[Pairs[Footprint]]  # size of each table, by phase
     words: str  # what is wrong, or "exact"
     failed: tuple[str, ...]  # queries that the engine refused
-    data: Pairs[Any] = ()
+    data: Pairs[Any] = ()  # description of the generated data
     in_force: Pairs[str] = ()  # settings of the session, as it reports them
 
     @property
@@ -103,38 +110,40 @@ class LakeRecord:
 class SecondRecord:
     """Results of the second engine by phase."""
 
-    second: Pairs[Second] = ()
+    second: Pairs[Second] = ()  # times of a second engine, by phase
 
 
 @dataclass(frozen=True, slots=True)
 class DataRecord:
-    data: InputData = InputData()
+    """Part of `data` that results read."""
+
+    data: InputData = InputData()  # data of the window
 
 
 @dataclass(slots=True)
 class Done:
     """One step. `elapsed_ns` is the total time of its statements; `error` is the reason for a failure, or empty."""
 
-    phase: str
-    kind: str
-    subject: str
-    iteration: int
-    start_ns: int
-    elapsed_ns: int
-    planned_ns: int  # until the plan of the last statement was ready
-    cpu_ns: int  # CPU time of the engine's processes; NOT_TOLD if they run on another machine
+    phase: str  # phase of the window
+    kind: str  # kind of step, such as load, query or merge
+    subject: str  # table or query
+    iteration: int  # number of the repetition
+    start_ns: int  # begin of the step in the window
+    elapsed_ns: int  # total time of its statements
+    planned_ns: int  # time until the plan of the last statement was ready
+    cpu_ns: int  # CPU time of the engine's processes; -1 if they run on another machine
     rows: int  # rows of the answer
-    error: str = ""
-    submitted_ms: int = NOT_TOLD  # by the clock of the engine's log, since 1970
-    startup_ns: int = NOT_TOLD  # from submission to the start of its first job; NOT_TOLD if it had none
-    jobs: int = 0  # including those that the format started
-    tasks: int = 0
+    error: str = ""  # why it failed; empty if it did not
+    submitted_ms: int = NOT_TOLD  # when it was submitted, by the clock of the engine's log
+    startup_ns: int = NOT_TOLD  # time from submission to the start of its first job; -1 if it had none
+    jobs: int = 0  # number of jobs, including those that the format started
+    tasks: int = 0  # number of tasks
     task_ns: int = 0  # total run time of the tasks
-    gc_ns: int = 0
+    gc_ns: int = 0  # time in garbage collection, sum over the tasks
     scan_ns: int = 0  # total run time of the tasks that read a table
-    scan_bytes: int = 0
-    shuffle_bytes: int = 0  # written
-    spilled_bytes: int = 0
+    scan_bytes: int = 0  # bytes read by the tasks that read a table
+    shuffle_bytes: int = 0  # bytes written for other tasks
+    spilled_bytes: int = 0  # bytes spilled to disk
 
 
 class Stages(list[tuple[int, Job, Stage]]):

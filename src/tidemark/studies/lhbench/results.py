@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from tidemark.analysis.metrics import Metric
+from tidemark.results.reference.run_files import RunFiles, meanings
 from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, of_series, with_runs
 from tidemark.runs.runset import RunSet, Series
+from tidemark.services.engines.spark_events import Stage
 from tidemark.studies.assembly import chapter_of, claims_of, figure_specs_of, tables_of
 from tidemark.studies.lhbench import paper_tables, published, tables
 from tidemark.studies.lhbench.claims import MEASURES, LakeClaimData
 from tidemark.studies.lhbench.findings import Writer
 from tidemark.studies.lhbench.metrics import LOADING, MERGING, QUANTITIES, QUERIES_AFTER, TOTAL, of_part
+from tidemark.studies.lhbench.record import JOBS, DataRecord, Done, LakeRecord, SecondRecord
 from tidemark.studies.lhbench.settings import LOAD, REFRESH, settings_of
 from tidemark.studies.lhbench.study import STUDY
 from tidemark.studies.study import Results
@@ -68,4 +71,5 @@ RESULTS = Results(
     ),
     notes=lambda _run_set: (tables.LARGE_SAID,),
     questions=QUESTIONS,
+    run_files=RunFiles((Done,), (LakeRecord, SecondRecord, DataRecord), {"stages": JOBS | meanings(Stage)}),
 )

@@ -16,6 +16,7 @@ from tidemark.analysis.metrics import HIGHER, LOWER, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, Floats
 from tidemark.planner.cost_model import Cell, Cost, rtt_of
 from tidemark.results.publication import PaperSection, Publication
+from tidemark.results.reference.run_files import RunFiles
 from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, cold, hot
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import BATCH, MAIN, MODES, SINGLE
@@ -48,6 +49,8 @@ from tidemark.studies.streams.metrics import (
     WRITER_CPU,
     WRITER_MEMORY,
 )
+from tidemark.studies.streams.samples import COLUMNS
+from tidemark.studies.streams.settings import StreamRecord
 from tidemark.studies.streams.study import STUDY
 from tidemark.studies.study import Results
 
@@ -361,4 +364,5 @@ RESULTS = Results(
     questions=QUESTIONS,
     costs=_costs,
     first_figure="ages",
+    run_files=RunFiles((COLUMNS,), (StreamRecord,)),
 )

@@ -24,6 +24,15 @@ OPERATIONS = pa.schema(
         ("start_ns", pa.int64()),
     ]
 )
+COLUMNS = {
+    "first_id": "id of the first event of the write",
+    "rows": "events of the write",
+    "poll_ns": "reading the events from the broker",
+    "decode_ns": "decoding them",
+    "assemble_ns": "making one table of them",
+    "write_ns": "the write: the call of the system, until it has returned",
+    "start_ns": "begin of the operation",
+}
 
 Numbers = npt.NDArray[np.int64]
 

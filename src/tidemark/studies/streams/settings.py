@@ -146,11 +146,11 @@ def _check_polaris(given: Mapping[str, Any], services: ServicesConfig, origin: O
 class NotRead:
     """The reason why a table could not be read."""
 
-    why_not: str
+    why_not: str  # why the table could not be read
 
 
 @dataclass(frozen=True, slots=True)
 class StreamRecord:
     """Reads of the table by a client that never wrote to it, by state of the table; empty if it was not read."""
 
-    reads: Pairs[Latencies | NotRead] = ()
+    reads: Pairs[Latencies | NotRead] = ()  # latencies of queries by state of the table: streamed, flushed

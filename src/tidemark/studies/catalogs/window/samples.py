@@ -15,6 +15,21 @@ from tidemark.studies.catalogs.requests import CREATE, Phase
 from tidemark.studies.catalogs.window.generator import Played
 
 NOT_THERE, CONFLICTED = 404, 409
+COLUMNS = {  # of operations.parquet: a request is an operation
+    "start_ns": "when the request was sent",
+    "elapsed_ns": "time from sending it to its answer, retries included",
+    "response_ns": "time from when it was due to its answer",
+    "late_ns": "time by which it was sent after it was due",
+    "part": "part of the workload",
+    "step": "step of the part",
+    "kind": "kind of request, such as create table",
+    "status": "HTTP status of the answer; 0: there was none",
+    "outcome": "acked, conflict, failed, unknown or cascaded",
+    "user": "number of the user who sent it",
+    "attempts": "how often it was sent",
+    "doubled": "names that the answer lists twice",
+    "rows": "1 if it was acknowledged, else 0",
+}
 
 
 def outcomes(status: NDArray[np.int64], creates: NDArray[np.bool_]) -> NDArray[np.object_]:

@@ -26,6 +26,19 @@ REFUSED = (CONFLICT, GIVEN_UP)
 
 FIELDS = ("start_ns", "elapsed_ns", "sequence", "attempt", "outcome", "commits")
 WIDTH = len(FIELDS)
+COLUMNS = {  # of operations.parquet: an attempt is an operation
+    "start_ns": "begin of the attempt",
+    "elapsed_ns": "duration of the call; 0 if its writer was killed meanwhile",
+    "sequence": "number of the writer's batch, from 0",
+    "attempt": "number of the attempt at this batch",
+    "outcome": "acked, conflict, given up, failed or unknown",
+    "commits": "commits that the client tried; -1: it does not report them",
+    "response_ns": "time from the begin of the first attempt at the batch to the end of this one",
+    "writer": "number of the writer, from 1",
+    "rows": "rows of the batch if it was acknowledged, else 0",
+    "commit": "number of the commit that holds the request; -1: not known",
+    "wait_ns": "time from when the request was due to its first attempt, in windows by a schedule",
+}
 NOT_TOLD = -1  # in place of the number of commits tried, if the client does not report it
 
 

@@ -26,13 +26,13 @@ from tidemark.systems.tables import TableSystem
 
 @dataclass(slots=True)
 class Asked:
-    """One query with its result."""
+    """One query with its result, in windows of the part `pruning`."""
 
-    predicate: str
-    start_ns: int
-    elapsed_ns: int
-    rows: int
-    files: int
+    predicate: str  # name of the query's condition
+    start_ns: int  # begin of the query
+    elapsed_ns: int  # duration of the query
+    rows: int  # rows of the answer
+    files: int  # data files left to read after pruning
 
 
 @dataclass(slots=True)
