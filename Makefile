@@ -25,8 +25,9 @@ everything: ## Also every study's pipeline, kills, faults, stacks and Nix (about
 study: ## Run the tests of one study: make study NAME=freshness
 	./tidemark test tests/studies/$(NAME) -n 2 --dist loadscope
 
-docs: ## Write the generated pages again from reference/
+docs: ## Write the generated pages again, and build the documentation as a site
 	./tidemark artifact
+	./tidemark docs
 
 smoke: ## Measure two systems at the smallest size, up to the report
 	./tidemark all --config protocol=smoke 'streams.systems={ducklake: {}, delta-rs: {}}'

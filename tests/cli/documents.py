@@ -40,7 +40,7 @@ EXAMPLES = {
     "stack": {"next-year": "current"},
 }
 IN_VALUES = {"my-system": "ducklake", "my-study": "streams", "next-year": "current"}
-NOT_COMMITTED = (".venv", ".tidemark", "data")  # folders that commands make in the repository
+NOT_COMMITTED = (".venv", ".tidemark", "data", "build")  # folders that commands make in the repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +134,8 @@ def options() -> set[str]:
 
 
 def loose_options(text: str) -> Iterator[str]:
-    """Yield options that are inline code by themselves, with or without values."""
-    yield from (each for each in spans(text) if each.startswith("--"))
+    """Yield options that are inline code by themselves, with or without values, unless these are placeholders."""
+    yield from (each for each in spans(text) if each.startswith("--") and VALUES not in each and "<" not in each)
 
 
 def paths(text: str) -> Iterator[str]:

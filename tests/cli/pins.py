@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from tidemark import errors
 from tidemark.cli.main import app
-from tidemark.cli.renamed import OLD
+from tidemark.cli.renamed import OLD_NAMES
 from tidemark.config import load
 from tidemark.errors import ConfigError, TidemarkError
 from tidemark.paths import REPOSITORY
@@ -24,7 +24,7 @@ from tidemark.schema import schema
 
 PINS = Path(__file__).with_name("pins.txt")
 CONFIG = REPOSITORY / "config.yaml"
-OLD_NAMES = {*((name,) for name in OLD), ("bench",), ("stack", "list")}
+RENAMED = {*((name,) for name in OLD_NAMES), ("stack", "list")}
 WRONG = ("nonsense", "-7", "{a: b}")  # each is wrong for most keys
 DESCRIPTION = re.compile(r"\. \(.*\)$", re.DOTALL)  # the key's description, after the error
 
@@ -48,7 +48,7 @@ def _commands(group: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ..
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from _commands(command, (*above, name))
-        elif (*above, name) not in OLD_NAMES:
+        elif (*above, name) not in RENAMED:
             yield (*above, name)
 
 

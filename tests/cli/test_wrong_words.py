@@ -14,7 +14,7 @@ from tests.runs.runset import DUCKLAKE, write_run_set
 
 from tidemark.cli import main as commands
 from tidemark.cli.main import app, main
-from tidemark.cli.renamed import OLD
+from tidemark.cli.renamed import OLD, OLD_NAMES
 from tidemark.cli.words import VALUES, explained
 from tidemark.errors import of_the_machine
 
@@ -95,6 +95,7 @@ WRONG_PLACES = [
     (("archive", "a.zip", "--results", "folder"), 14, "folder/plan.json"),
     (("keep", "/nope"), 2, "/nope: is not there"),
     (("keep", "results", "--target", "file"), 2, "'file' is a file"),
+    (("docs", "--target", "file"), 2, "'file' is a file"),
     (("artifact", "/nope"), 2, "'/nope' does not exist"),
     (("artifact", "file"), 2, "'file' is a file"),
     (("artifact", "folder", "--reference", "folder"), 2, "folder/README.md: is not there; allowed: a folder with"),
@@ -173,11 +174,11 @@ def current() -> Iterator[tuple[str, ...]]:
         below = getattr(command, "commands", None)
         if below is not None:
             yield from ((name, each) for each, one in below.items() if not one.hidden)
-        elif name not in OLD and name != "bench":
+        elif name not in OLD_NAMES:
             yield (name,)
 
 
-@pytest.mark.parametrize("old", [*OLD, "bench"])
+@pytest.mark.parametrize("old", OLD_NAMES)
 def test_old_name_takes_what_the_new_one_takes(old: str) -> None:
     commands: Any = typer.main.get_group(app).commands
     words = OLD[old][0].split() if old in OLD else ["overhead"]

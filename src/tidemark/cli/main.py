@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from tidemark import __version__
+from tidemark.cli.docs import docs
 from tidemark.cli.listing import listing, showing
 from tidemark.cli.planning import advise
 from tidemark.cli.reference import artifact, finding, keep
@@ -239,6 +240,9 @@ def new_system(
     text = text.replace("NAME", name).replace("TITLE", " ".join(word.capitalize() for word in words))
     path.write_text(text.replace("CLASS", "".join(word.capitalize() for word in words)))
     print(f"tidemark: wrote {path}: fill in 'write' and 'read', then './tidemark test tests/conformance -k {name}'")
+
+
+app.command(rich_help_panel=DEVELOP)(docs)
 
 
 # Groups come after all commands. Most steps, which the pipeline's rules call, are not in the help.

@@ -24,6 +24,7 @@ def keep(
 
 
 def artifact(
+    context: typer.Context,
     folder: Annotated[
         Path,
         typer.Argument(exists=True, file_okay=False, help="Has README.md and docs/studies.md; gets the pages."),
@@ -36,12 +37,15 @@ def artifact(
     """Write the pages that are made from the claims and the reference results.
 
     These are ARTIFACT.md, docs/claims, docs/systems, docs/findings.md, docs/images, and parts of README.md and
-    docs/studies.md; besides docs/settings.md and config.schema.json, which are made from the settings' declarations.
+    docs/studies.md; besides docs/settings.md and config.schema.json, which are made from the settings' declarations,
+    docs/run-files.md, from those of the files, and docs/commands.md, from the commands.
     """
+    from tidemark.cli.docs import COMMANDS, commands_page
     from tidemark.paths import write_if_changed
     from tidemark.pipeline.reference import documents
 
-    for name, content in documents(configfile, kept, folder).items():
+    commands = {COMMANDS: commands_page(context.find_root().command)}
+    for name, content in {**documents(configfile, kept, folder), **commands}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_if_changed(folder / name, content)
         print(f"tidemark: wrote {folder / name}")

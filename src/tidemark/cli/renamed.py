@@ -38,6 +38,9 @@ OLD: dict[str, tuple[str, Callable[..., None]]] = {
 }
 
 
+OLD_NAMES = (*OLD, "bench")
+
+
 def keep_old_names(app: typer.Typer, stack: typer.Typer, overhead: Callable[..., None]) -> None:
     """Add the old names to the commands of `app`, and 'list' to those of `stack`."""
     for old, (new, function) in (OLD | {"bench": ("overhead", overhead)}).items():

@@ -1,0 +1,92 @@
+"""`tidemark docs`: the documentation as a site. Its page of all commands is made here, from the commands themselves."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tidemark.cli.renamed import OLD_NAMES
+from tidemark.errors import TidemarkError
+from tidemark.paths import REPOSITORY, Workspace, private_directory
+from tidemark.progress import Progress
+
+TOOL, PROGRAM = "docs", "sphinx-build"
+COMMANDS = "docs/commands.md"
+STRICT = ("--fresh-env", "--write-all", "--nitpicky", "--fail-on-warning", "--keep-going")
+HALVES = {"reading sources": 0, "writing output": 50}  # parts of the build, and the per cent that are done before each
+DONE = re.compile(rf"({'|'.join(HALVES)})\.\.\. \[ *(\d+)%\]")
+HEAD = """# Commands
+
+Every command with its arguments and options, as its `--help` prints them. `KEY=VALUE...` stands for any number of
+values. `./tidemark artifact` makes this page from the commands.
+"""
+STEPS = "Steps of the pipeline"
+ABOUT_STEPS = "The rules of the pipeline call these, and `./tidemark --help` does not list them."
+
+
+def docs(
+    target: Annotated[Path, typer.Option(file_okay=False, help="Folder for the site.")] = Path("build/docs"),
+) -> None:
+    """Build the documentation as a site that needs no network, and print the path of its first page.
+
+    Warnings, such as a link to a page or an anchor that does not exist, are errors.
+    """
+    command = sphinx(Workspace(Path.cwd()), REPOSITORY / "docs", target)
+    with (
+        Progress("documentation", 100) as progress,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
+    ):
+        for line in process.stdout or ():
+            if (found := DONE.match(line)) is not None:
+                progress.update(HALVES[found[1]] + int(found[2]) / 2, found[1])
+    if process.returncode:
+        raise TidemarkError(f"the documentation has the errors above; {target} holds what could be built")
+    print(f"tidemark: wrote {target / 'index.html'}")
+
+
+def sphinx(workspace: Workspace, source: Path, target: Path) -> list[str]:
+    """Return the command that builds `source` as a site in `target`, once its environment exists."""
+    from tidemark.software.tools import provide_tool
+
+    program = provide_tool(TOOL, workspace).with_name(PROGRAM)
+    return [str(program), *STRICT, "-d", str(private_directory(workspace.private / "docs")), str(source), str(target)]
+
+
+def commands_page(app: Any) -> str:
+    """Return the page of all commands of the group `app` as Markdown, in the order of its help."""
+    panels: dict[str, list[str]] = {}
+    for name, command in app.commands.items():
+        if name in OLD_NAMES:
+            continue
+        panel = STEPS if command.hidden else command.rich_help_panel
+        panels.setdefault(panel, []).extend(_command(name, command))
+    steps = panels.pop(STEPS)
+    panels[STEPS] = [f"{ABOUT_STEPS}\n", *steps]
+    return "\n".join([HEAD, *(line for panel, lines in panels.items() for line in (f"## {panel}\n", *lines))])
+
+
+def _command(name: str, command: Any) -> Iterator[str]:
+    """Yield the help of a command, or of each command of a group."""
+    from tidemark.results.tables.table import markdown_grid
+
+    if hasattr(command, "commands"):
+        for below, each in command.commands.items():
+            if not each.hidden:
+                yield from _command(f"{name} {below}", each)
+        return
+    yield f"### {name}\n"
+    yield f"{command.help}\n"
+    context = command.make_context(name, [], resilient_parsing=True)
+    rows = []
+    for parameter in command.params:
+        name, meaning = parameter.get_help_record(context)
+        if parameter.param_type_name == "argument":
+            name = parameter.metavar or parameter.name
+        rows.append((f"`{name}`", meaning.replace("  [", " [").replace("*", "\\*")))
+    if rows:
+        yield f"{markdown_grid(('argument or option', 'meaning'), rows)}\n"

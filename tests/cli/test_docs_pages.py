@@ -1,0 +1,49 @@
+"""Tests of the pages below docs/: no page, command, exit code or term is left out."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import typer.main
+from tests.cli.documents import PAGES, REPOSITORY
+
+from tidemark import errors
+from tidemark.cli.docs import COMMANDS, commands_page
+from tidemark.cli.main import app
+from tidemark.errors import TidemarkError
+
+DONE, INTERRUPTED = 0, 130  # exit codes without an error
+
+
+def text_of(page: str) -> str:
+    return (REPOSITORY / page).read_text()
+
+
+def test_every_page_is_in_the_index_or_below_a_page_of_it() -> None:
+    linked = {f"docs/{name}" for name in re.findall(r"\]\(([\w-]+\.md)", text_of("docs/index.md"))}
+    below = {page for page in PAGES if page.startswith(("docs/systems/", "docs/claims/"))}
+    assert linked | below | {"docs/index.md"} == {page for page in PAGES if page.startswith("docs/")}
+
+
+def test_page_of_commands_is_as_the_commands_are() -> None:
+    made = commands_page(typer.main.get_group(app))
+    assert text_of(COMMANDS) == made, "./tidemark artifact writes it again"
+    headings = re.findall(r"^### (.+)$", made, re.MULTILINE)
+    assert {"all", "stack add", "new system", "measure", "docs"} <= set(headings)
+    assert len(headings) == len(set(headings))
+
+
+def test_every_exit_code_has_a_section_and_no_other_has() -> None:
+    kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, TidemarkError)]
+    described = re.findall(r"^## (\d+): ", text_of("docs/troubleshooting.md"), re.MULTILINE)
+    assert [int(code) for code in described] == sorted({DONE, INTERRUPTED, *(kind.exit_code for kind in kinds)})
+
+
+def test_every_term_of_the_glossary_has_an_anchor() -> None:
+    rows = re.findall(r"^\| (.*?) \| ", text_of("docs/glossary.md"), re.MULTILINE)
+    terms = [row for row in rows if row != "term"]
+    assert len(terms) > 20
+    for row in terms:
+        names = re.sub(r"<a id=[^>]+></a>", "", row).split(", ")
+        assert re.findall(r'<a id="([^"]+)">', row) == [name.replace(" ", "-") for name in names], row
