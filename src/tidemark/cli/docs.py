@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,6 +21,7 @@ COMMANDS = "docs/commands.md"
 STRICT = ("--fresh-env", "--write-all", "--nitpicky", "--fail-on-warning", "--keep-going")
 HALVES = {"reading sources": 0, "writing output": 50}  # parts of the build, and the per cent that are done before each
 DONE = re.compile(rf"({'|'.join(HALVES)})\.\.\. \[ *(\d+)%\]")
+WRONG = re.compile(r"\b(WARNING|ERROR|CRITICAL): ")
 HEAD = """# Commands
 
 Every command with its arguments and options, as its `--help` prints them. `KEY=VALUE...` stands for any number of
@@ -36,25 +38,26 @@ def docs(
 
     Warnings, such as a link to a page or an anchor that does not exist, are errors.
     """
-    command = sphinx(Workspace(Path.cwd()), REPOSITORY / "docs", target)
+    from tidemark.software.tools import provide_tool
+
+    workspace = Workspace(Path.cwd())
+    program = provide_tool(TOOL, workspace).with_name(PROGRAM)
+    doctrees = private_directory(workspace.private / "docs")
+    command = [str(program), *STRICT, "-d", str(doctrees), str(REPOSITORY / "docs"), str(target)]
+    said = []
     with (
         Progress("documentation", 100) as progress,
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process,
     ):
         for line in process.stdout or ():
             if (found := DONE.match(line)) is not None:
                 progress.update(HALVES[found[1]] + int(found[2]) / 2, found[1])
+            else:
+                said.append(line)
     if process.returncode:
+        print("".join([line for line in said if WRONG.search(line)] or said[-5:]), end="", file=sys.stderr)
         raise TidemarkError(f"the documentation has the errors above; {target} holds what could be built")
     print(f"tidemark: wrote {target / 'index.html'}")
-
-
-def sphinx(workspace: Workspace, source: Path, target: Path) -> list[str]:
-    """Return the command that builds `source` as a site in `target`, once its environment exists."""
-    from tidemark.software.tools import provide_tool
-
-    program = provide_tool(TOOL, workspace).with_name(PROGRAM)
-    return [str(program), *STRICT, "-d", str(private_directory(workspace.private / "docs")), str(source), str(target)]
 
 
 def commands_page(app: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -12,8 +13,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from tests.cli.documents import PAGES, REPOSITORY
 
-from tidemark.cli.docs import sphinx
-from tidemark.paths import Workspace
+from tidemark.cli.main import main
 
 REFERENCES = ("href", "src", "srcset", "data", "poster")  # attributes that name another file
 
@@ -84,14 +84,19 @@ def test_no_style_loads_anything_from_outside(site: Path) -> None:
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_broken_link_is_an_error(tmp_path: Path) -> None:
-    """Builds a copy of a page whose link leads nowhere, by the same settings."""
-    source = REPOSITORY / "docs"
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "conf.py").write_text((source / "conf.py").read_text())
+def test_a_broken_link_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Builds another page by the same settings."""
+    for name in ("conf.py", "_static/tables.css", "_templates/page.html"):
+        (tmp_path / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / "docs" / name, tmp_path / "docs" / name)
     (tmp_path / "docs" / "index.md").write_text("# One\n\n[two](two.md) [three](#three)\n")
-    done = subprocess.run(
-        sphinx(Workspace(tmp_path), tmp_path / "docs", tmp_path / "site"), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
-    assert "two.md" in done.stderr and "three" in done.stderr
+    monkeypatch.setattr("tidemark.cli.docs.REPOSITORY", tmp_path)
+    monkeypatch.setattr("sys.argv", ["tidemark", "docs", "--target", "site"])
+    monkeypatch.chdir(tmp_path)
+    assert main() == 1
+    out, err = capsys.readouterr()
+    first, second, last = err.splitlines()
+    assert out == "" and "index.md:3: WARNING: " in first and "two.md" in first + second and "three" in first + second
+    assert last == "tidemark: the documentation has the errors above; site holds what could be built"
