@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from tidemark import errors
 from tidemark.cli.main import app
-from tidemark.cli.renamed import OLD_NAMES
+from tidemark.cli.words import OLD_NAMES
 from tidemark.config import load
 from tidemark.errors import ConfigError, TidemarkError
 from tidemark.paths import REPOSITORY

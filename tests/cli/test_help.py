@@ -8,7 +8,7 @@ import sys
 import typer.main
 
 from tidemark.cli.main import DEVELOP, LOOK, MEASURE, SHARE, app
-from tidemark.cli.renamed import OLD_NAMES
+from tidemark.cli.words import OLD_NAMES
 
 FIRST = ["all", "doctor", "advise", "compare", "archive"]
 FIRST += ["overhead", "test"]

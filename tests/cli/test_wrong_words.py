@@ -14,8 +14,7 @@ from tests.runs.runset import DUCKLAKE, write_run_set
 
 from tidemark.cli import main as commands
 from tidemark.cli.main import app, main
-from tidemark.cli.renamed import OLD, OLD_NAMES
-from tidemark.cli.words import VALUES, explained
+from tidemark.cli.words import OLD_NAMES, VALUES, explained
 from tidemark.errors import of_the_machine
 
 REPOSITORY = Path(__file__).parents[2]
@@ -181,7 +180,7 @@ def current() -> Iterator[tuple[str, ...]]:
 @pytest.mark.parametrize("old", OLD_NAMES)
 def test_old_name_takes_what_the_new_one_takes(old: str) -> None:
     commands: Any = typer.main.get_group(app).commands
-    words = OLD[old][0].split() if old in OLD else ["overhead"]
+    words = OLD_NAMES[old].split()
     if words == ["--version"]:
         return
     new = commands[words[0]] if len(words) == 1 else commands[words[0]].commands[words[1]]

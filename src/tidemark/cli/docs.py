@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tidemark.cli.renamed import OLD_NAMES
+from tidemark.cli.words import OLD_NAMES
 from tidemark.errors import TidemarkError
 from tidemark.paths import REPOSITORY, Workspace, private_directory
 from tidemark.progress import Progress

@@ -13,7 +13,7 @@ from tidemark import __version__
 from tidemark.cli import listing
 from tidemark.cli.planning import advise
 from tidemark.cli.reference import keep
-from tidemark.cli.words import MORE_VALUES
+from tidemark.cli.words import MORE_VALUES, OLD_NAMES
 from tidemark.process_lifetime import say
 
 
@@ -22,28 +22,26 @@ def version() -> None:
     print(f"tidemark {__version__}")
 
 
-# By the old name: the new one, and the function.
-OLD: dict[str, tuple[str, Callable[..., None]]] = {
-    "series": ("list series", listing.list_series),
-    "systems": ("list systems", listing.list_systems),
-    "studies": ("list studies", listing.list_studies),
-    "presets": ("list presets", listing.list_presets),
-    "claims": ("list claims", listing.list_claims),
-    "versions": ("list versions", listing.list_versions),
-    "config": ("show config", listing.show_config),
-    "claim": ("show claim", listing.show_claim),
-    "plan": ("advise", advise),
-    "reference": ("keep", keep),
-    "version": ("--version", version),
+FUNCTIONS: dict[str, Callable[..., None]] = {
+    "list series": listing.list_series,
+    "list systems": listing.list_systems,
+    "list studies": listing.list_studies,
+    "list presets": listing.list_presets,
+    "list claims": listing.list_claims,
+    "list versions": listing.list_versions,
+    "show config": listing.show_config,
+    "show claim": listing.show_claim,
+    "advise": advise,
+    "keep": keep,
+    "--version": version,
 }
-
-
-OLD_NAMES = (*OLD, "bench")
 
 
 def keep_old_names(app: typer.Typer, stack: typer.Typer, overhead: Callable[..., None]) -> None:
     """Add the old names to the commands of `app`, and 'list' to those of `stack`."""
-    for old, (new, function) in (OLD | {"bench": ("overhead", overhead)}).items():
+    functions = FUNCTIONS | {"overhead": overhead}
+    for old, new in OLD_NAMES.items():
+        function = functions[new]
         settings = MORE_VALUES if "context" in signature(function).parameters else None
         app.command(old, hidden=True, context_settings=settings)(_saying(old, new, function))
     stack.command("list", hidden=True)(_saying("stack list", "list stacks", listing.list_stacks))

@@ -14,6 +14,15 @@ from tidemark.errors import ConfigError, TidemarkError
 
 VALUES = "KEY=VALUE..."
 MORE_VALUES = {"allow_extra_args": True}  # --config A=1 B=2
+# Commands by the names that they had before, with the new ones.
+OLD_NAMES = {
+    **{name: f"list {name}" for name in ("series", "systems", "studies", "presets", "claims", "versions")},
+    **{name: f"show {name}" for name in ("config", "claim")},
+    "plan": "advise",
+    "reference": "keep",
+    "bench": "overhead",
+    "version": "--version",
+}
 HELP = "'./tidemark --help' lists the commands"
 # Errors of a path: it does not exist, is of another kind, or is inaccessible to this account.
 OF_A_PLACE = {errno.ENOENT, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EROFS}
