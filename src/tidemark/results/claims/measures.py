@@ -31,6 +31,7 @@ class Measure:
 
 
 GENERAL: dict[str, Measure] = {}
+UNMEASURED: dict[str, Measure] = {}  # for studies with claims that cannot be measured here
 
 
 def measure[**Arguments](
@@ -117,7 +118,7 @@ def cold_effect(claim_data: ClaimData, quantity: Metric, systems: list[str], mod
     return mean([claim_data.cold_effect(quantity, name, mode) for name in systems]), TIMES
 
 
-@measure(GENERAL)
+@measure(UNMEASURED)
 def not_here(_evidence: ClaimData, reason: str) -> Measured:
     """Raise NotAvailable with `reason`: the claim cannot be measured here, or is no measurement."""
     raise NotAvailable(reason)

@@ -11,7 +11,7 @@ from tidemark.analysis.formatting import estimate_text
 from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, generator, share
 from tidemark.results.claims.claim_data import ClaimData, extreme, positive
-from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
+from tidemark.results.claims.measures import GENERAL, TIMES, UNMEASURED, Measure, Measured, measure
 from tidemark.studies.ingest import published
 from tidemark.studies.ingest.gateway.group_commit import BUNDLED, DIRECT, STAGED
 from tidemark.studies.ingest.load.records import BLIND
@@ -178,4 +178,4 @@ def _exact(value: float) -> BootstrapEstimate:
     return BootstrapEstimate(math.log(value), np.full(REPLICATES, math.log(value)), 1)
 
 
-MEASURES = GENERAL | OWN
+MEASURES = GENERAL | UNMEASURED | OWN

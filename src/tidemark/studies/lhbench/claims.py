@@ -11,7 +11,7 @@ from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, slope_of
 from tidemark.results.claims.claim_data import ClaimData, extreme, positive
-from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
+from tidemark.results.claims.measures import GENERAL, TIMES, UNMEASURED, Measure, Measured, measure
 from tidemark.runs.runset import Series
 from tidemark.studies.lhbench.metrics import QUERYING, TOTAL, in_part, merging, slowdown, subjects
 from tidemark.studies.lhbench.published import printed, printed_over, reading
@@ -207,4 +207,4 @@ def _by_query(claim_data: LakeClaimData, systems: list[str]) -> dict[str, list[B
     return {name: [claim_data.value(QUERYING[name], system, LOAD) for system in systems] for name in common}
 
 
-MEASURES = GENERAL | OWN
+MEASURES = GENERAL | UNMEASURED | OWN
