@@ -112,6 +112,6 @@ def test_incomplete_system_is_reported_with_its_missing_members(
     source: str, message: str, command: str, tmp_path: Path
 ) -> None:
     (tmp_path / "plain_parquet.py").write_text(source)
-    done = run(COMMAND, tmp_path, command)
+    done = run(COMMAND, tmp_path, "list", command)
     assert done.returncode == 2 and done.stdout == "", done
     assert len(done.stderr.splitlines()) == 1 and message in done.stderr and "plain_parquet.py" in done.stderr, done

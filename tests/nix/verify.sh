@@ -153,8 +153,8 @@ say "the pipeline's steps by 'nix develop -c snakemake'"
 grep -q "^$environment/bin/snakemake" "$scratch/develop.log" || fail "'nix develop' ran another snakemake than the store's"
 
 say "versions of both ways"
-"$root/tidemark" versions --json > "$scratch/here.json"
-(cd "$scratch/workspace" && quietly nix run "${override[@]}" "$root" -- versions --json) > "$scratch/nix.json"
+"$root/tidemark" list versions --json > "$scratch/here.json"
+(cd "$scratch/workspace" && quietly nix run "${override[@]}" "$root" -- list versions --json) > "$scratch/nix.json"
 "$python" "$root/tests/nix/compare_versions.py" "$scratch/here.json" "$scratch/nix.json" || fail "the two ways differ"
 
 say "lint, unit tests, and the smoke pipeline with servers, in a sandbox without network"

@@ -56,7 +56,7 @@ def test_each_study_is_compared_by_its_own_quantities(before: Path, after: Path,
 def test_study_missing_in_one_set_is_named_and_the_other_compared(before: Path, tmp_path: Path) -> None:
     alone = streams(tmp_path / "alone", 2)
     made, _, left_out = build_comparison(before, alone, tmp_path / "made")
-    assert [table.name for table in made] == ["compare"]
+    assert [table.name for table in made] == ["compare", "compare-ratios"]
     assert left_out == [f"study {STUDY}: {alone} has no series of it"]
 
 
