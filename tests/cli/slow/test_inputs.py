@@ -19,13 +19,15 @@ SHIPPED = Path(__file__).parents[3] / "config.yaml"
 
 def ended(folder: Path, *words: str) -> tuple[int, str]:
     """Run a command in `folder`; return its exit code and its error line, or all output if it is not one line."""
-    command = [sys.executable, "-m", "tidemark", words[0], "--configfile", str(SHIPPED), *words[1:]]
+    command = [sys.executable, "-m", "tidemark", *words, "--configfile", str(SHIPPED)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     lines = done.stderr.splitlines()
     return done.returncode, lines[0] if len(lines) == 1 else done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("words", [("all", "--dry-run"), ("all",), ("series",), ("config",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [("all", "--dry-run"), ("all",), ("list", "series"), ("show", "config")], ids=" ".join
+)
 def test_missing_trips_and_archive_are_refused(words: tuple[str, ...], tmp_path: Path) -> None:
     code, said = ended(tmp_path, *words, "--config", f"dataset.path={tmp_path / 'none.parquet'}")
     assert code == 3
