@@ -102,7 +102,7 @@ def log_axis(axes: Axes, which: Literal["x", "y"] = "x", ticks: Iterable[float] 
     if ticks:
         axis.set_major_locator(FixedLocator(sorted(ticks)))
     else:  # LogLocator crowds a span that contains one multiple of `between`, or none
-        axis.set_major_locator(MaxNLocator(4) if decades < SHORT else LogLocator(subs=between, numticks=8))
+        axis.set_major_locator(MaxNLocator(3) if decades < SHORT else LogLocator(subs=between, numticks=8))
     if ticks:
         axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(plain_ticks())
