@@ -174,7 +174,7 @@ def _explain(problem: Any, origin: Origin) -> str:
         return f"{origin.place(path)}: names {twice} twice; allowed: once" + (f". ({about})" if about else "")
     if problem.validator == "enum":
         allowed = "allowed: " + ", ".join(json.dumps(value) for value in problem.validator_value)
-        allowed += _nearest(str(problem.instance), map(str, problem.validator_value))
+        allowed += nearest(str(problem.instance), map(str, problem.validator_value))
     elif problem.validator == "type" and "propertyNames" in problem.schema:
         allowed = "allowed: a name, a list of names, or names with their options, as {ducklake: {}}"
     elif problem.validator == "type":
@@ -197,8 +197,8 @@ def _unknown(key: str, known: Iterable[str], *, at_top: bool) -> str:
     if owners:
         return f"a key of a study's section; write it as {' or '.join(f'{name}.{key}' for name in owners)}"
     names = list(known)
-    nearest = _nearest(key, names) or f"; the keys here are: {', '.join(names)}"
-    return f"a key that does not exist{nearest}"
+    said = nearest(key, names) or f"; the keys here are: {', '.join(names)}"
+    return f"a key that does not exist{said}"
 
 
 def _twice(values: Any) -> str:
@@ -207,7 +207,7 @@ def _twice(values: Any) -> str:
     return next((each.replace('"', "'") for place, each in enumerate(written) if each in written[:place]), "")
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, known: Iterable[str]) -> str:
     """Return a question with the one of `known` most similar to `name`; empty if none is similar."""
     close = difflib.get_close_matches(name, list(known), 1, 0.5)
     return f"; did you mean '{close[0]}'?" if close else ""
@@ -228,4 +228,4 @@ def one_of(name: str, known: Iterable[str], path: Key, origin: Origin) -> None:
     """Raise ConfigError for a `name` that is not among the `known`, with the nearest one."""
     names = list(known)
     if name not in names:
-        raise ConfigError(f"{origin.place(path)}: found '{name}'; allowed: {', '.join(names)}{_nearest(name, names)}")
+        raise ConfigError(f"{origin.place(path)}: found '{name}'; allowed: {', '.join(names)}{nearest(name, names)}")

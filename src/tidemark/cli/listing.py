@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
-from difflib import get_close_matches
 from itertools import batched
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -95,10 +94,10 @@ def _study(name: str) -> dict[str, Any]:
 
 def _one_of[T](kind: str, name: str, known: Mapping[str, T]) -> T:
     if name not in known:
-        near = get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]}? " if near else ""
+        from tidemark.schema import nearest
+
         plural = "studies" if kind == "study" else f"{kind}s"
-        raise ConfigError(f"found no {kind} '{name}'; {hint}'./tidemark list {plural}' lists them")
+        raise ConfigError(f"found no {kind} '{name}'; './tidemark list {plural}' lists them{nearest(name, known)}")
     return known[name]
 
 
@@ -160,8 +159,8 @@ def list_claims(
     from tidemark.results.claims.export import overview
     from tidemark.studies.study import registry
 
-    if study not in (None, *registry()):
-        raise ConfigError(f"--study: found '{study}'; allowed: {', '.join(registry())}")
+    if study is not None:
+        _one_of("study", study, registry())
     known, judged = all_claims(study), judged_claims(results)
     if as_json:
         found = [

@@ -6,7 +6,6 @@ A file with a subclass of `System` is a system.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import inspect
 import json
 import types
@@ -19,7 +18,7 @@ from typing import Any, Protocol
 from tidemark import code
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec
-from tidemark.schema import Key, Origin
+from tidemark.schema import Key, Origin, nearest
 from tidemark.systems.base import Options, System, Variant
 
 
@@ -99,10 +98,9 @@ def variant(entry: SystemEntry, origin: Origin, place: Key = ("systems",), kind:
             f"allowed: {', '.join(known)}"
         )
     if entry.like not in known:
-        close = difflib.get_close_matches(entry.like, known, 1, 0.5)
         raise ConfigError(
             f"{origin.place((*place, entry.name))}: found no system '{entry.like}'; "
-            f"allowed: {', '.join(known)}" + (f"; did you mean '{close[0]}'?" if close else "")
+            f"allowed: {', '.join(known)}{nearest(entry.like, known)}"
         )
     system = known[entry.like]
     title = entry.title or (system.title if entry.name == entry.like else entry.name)
@@ -156,10 +154,10 @@ def _options(entry: SystemEntry, kind: type[Options], origin: Origin, place: Key
     for key, value in entry.options:
         where = origin.place((*place, entry.name, key))
         if key not in fields:
-            close = difflib.get_close_matches(key, fields, 1, 0.5)
-            hint = f"; did you mean '{close[0]}'?" if close else ""
             known = ", ".join(["like", "title", *fields])
-            raise ConfigError(f"{where}: found an option that '{entry.like}' does not have; allowed: {known}{hint}")
+            raise ConfigError(
+                f"{where}: found an option that '{entry.like}' does not have; allowed: {known}{nearest(key, fields)}"
+            )
         allowed = typing.get_args(hints[key]) if isinstance(hints[key], types.UnionType) else (hints[key],)
         names = " or ".join("null" if kind is type(None) else kind.__name__ for kind in allowed)
         if type(value) not in allowed:
