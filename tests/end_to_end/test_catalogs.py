@@ -115,7 +115,7 @@ def test_database_round_trips_add_to_the_latency(done: Sandbox) -> None:
     assert created["near_rtt [ms]"] == "0" and created["far_rtt [ms]"] == "2"
     near, far_ms, statements = (float(created[name]) for name in ("near [ms]", "far [ms]", "statements"))
     assert statements >= 2 and far_ms > 2 * statements
-    assert 2 < float(created["round_trips"]) == pytest.approx((far_ms - near) / 2)
+    assert float(created["round_trips"]) == pytest.approx((far_ms - near) / 2)
     (far, *_) = [run for name, run in done.runs().items() if "far" in name]
     settings = dict(far["system"]["settings"])
     assert settings["default_transaction_isolation"] == "read committed"
