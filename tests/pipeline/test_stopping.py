@@ -234,6 +234,18 @@ def test_widths_need_no_libraries_of_the_analysis_where_rounds_are_measured(tmp_
     assert ast.literal_eval(done.stdout) == json.loads((tmp_path / "here.json").read_text()) != {}
 
 
+def test_widths_are_those_of_what_is_measured_while_other_studies_wait(tmp_path: Path) -> None:
+    results = measured_in_rounds(tmp_path, *THREE)
+    workspace = Workspace(tmp_path)
+    workspace.private.mkdir(exist_ok=True)
+    plan = json.loads((results / "plan.json").read_text())
+    waiting = {"study": "ingest", "repeat": 1, "directory": "results/runs/ingest/ducklake/one-4/1"}
+    plan["series"].append({**plan["series"][0], **waiting})
+    workspace.plan.write_text(json.dumps(plan))
+    rounds.write_widths(5, workspace, tmp_path / "widths.json")
+    assert len(json.loads((tmp_path / "widths.json").read_text())) == 2
+
+
 def test_widths_are_those_of_ratios_to_the_first_system(tmp_path: Path) -> None:
     results = measured_in_rounds(tmp_path, *THREE)
     found = ratio_widths(results, results / "plan.json")

@@ -138,7 +138,8 @@ def write_widths(number: int, workspace: Workspace, target: Path) -> None:
     from tidemark.pipeline.build import ratio_widths
 
     whole, made = PlanFile.read(workspace.plan), workspace.private / "plan-widths.json"
-    series = tuple(each for each in whole.series if each.repeat <= number)
+    done = (each for each in whole.series if SeriesRecord(workspace.root / each.directory).finished())
+    series = tuple(each for each in done if each.repeat <= number)  # other studies come after the rounds
     of = Round(number, max(each.repeat for each in whole.series))
     write_atomically(made, replace(whole, series=series, round=of).to_json())
     write_atomically(target, json.dumps(ratio_widths(workspace.results, made)) + "\n")
