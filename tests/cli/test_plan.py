@@ -12,13 +12,14 @@ from tests.runs.runset import DELTA, DUCKLAKE, NULL, write_run_set
 from typer.testing import CliRunner
 
 from tidemark.cli.main import app
-from tidemark.cli.planning import MEASURED_BY, seconds, share
+from tidemark.cli.planning import PRESET, example, seconds, share
 from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.paths import REPOSITORY
 from tidemark.planner.cost_model import FAR, MANY, PLAIN
 from tidemark.planner.prediction import NEEDED
 from tidemark.results.archive.pack import write_archive
+from tidemark.results.reference.front import ADVICE, filled
 
 SIZES = {1: 20.05, 10: 20.5, 100: 25.0, 1000: 70.0}  # 20 ms and 0.05 ms per row
 SWEEP = {"sweep": {"batch-size": {"axis": "batch_size", "values": list(SIZES)}}}
@@ -60,7 +61,7 @@ def test_plan_lists_sufficient_systems_and_their_batch_sizes(results: Path, tmp_
     assert (delta["system"], delta["verdict"], delta["prediction"]) == ("delta-rs", "not predicted", None)
     assert "worst error of the law" in delta["reason"]
     archive = write_archive(results, tmp_path / "a.zip")
-    assert asked(archive) == found
+    assert asked(archive)["systems"] == found["systems"]
 
 
 def test_table_has_predictions_with_errors_and_refusals_with_reasons(results: Path) -> None:
@@ -72,20 +73,49 @@ def test_table_has_predictions_with_errors_and_refusals_with_reasons(results: Pa
     assert "What an acknowledgement promises" in done.stdout
     far = CliRunner().invoke(app, [*QUESTION, "--results", str(results), "--store-latency", "20ms"])
     assert far.stdout.count("distances of a store: measured 0, needed 3") == 2
-    assert "./tidemark all --preset object-storage (28 minutes after set-up)" in far.stdout
+    assert f"./tidemark all --preset {PRESET} (45 minutes after set-up)" in far.stdout
     assert getattr(far.exception, "exit_code", None) == 14
 
 
-def test_each_setting_that_is_lacking_is_measured_by_the_preset_that_is_named() -> None:
-    assert set(MEASURED_BY) == set(NEEDED)
+def test_the_preset_measures_all_settings_that_a_prediction_needs() -> None:
+    made = load(REPOSITORY / "config.yaml", [f"preset={PRESET}"]).whole()
+    sizes = {made["streams"]["batch_size"], *made["streams"]["sweep"]["batch-size"]["values"]}
+    assert "batch-size" in made["streams"]["sweeps"] and len(sizes) >= NEEDED[PLAIN]
+    sizes = made["ingest"]["protocols"][made["protocol"]]
+    assert len(sizes["rtts"]) >= NEEDED[FAR] and sum(writers > 1 for writers in sizes["writers"]) >= NEEDED[MANY]
 
-    def made(kind: str) -> dict[str, Any]:
-        return load(REPOSITORY / "config.yaml", [f"preset={MEASURED_BY[kind]}"]).whole()
 
-    sizes = {made(PLAIN)["streams"]["batch_size"], *made(PLAIN)["streams"]["sweep"]["batch-size"]["values"]}
-    assert "batch-size" in made(PLAIN)["streams"]["sweeps"] and len(sizes) >= NEEDED[PLAIN]
-    far, many = (made(kind)["ingest"]["protocols"][MEASURED_BY[kind]] for kind in (FAR, MANY))
-    assert len(far["rtts"]) >= NEEDED[FAR] and sum(writers > 1 for writers in many["writers"]) >= NEEDED[MANY]
+def test_kept_costs_answer_as_their_runs_do_where_nothing_was_measured(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = asked(results)
+    monkeypatch.chdir(tmp_path)
+    kept = CliRunner().invoke(app, ["keep", str(results), "--costs"])
+    assert kept.exit_code == 0, kept.output
+    shipped = json.loads(CliRunner().invoke(app, [*QUESTION, "--json"]).stdout)
+    assert shipped.pop("measured") == found.pop("measured").replace(str(results), "reference/costs.json")
+    assert shipped == found
+    told = CliRunner().invoke(app, QUESTION).stdout
+    assert (
+        told.startswith("Measured: ")
+        and f"Your machine differs. For an answer from it: ./tidemark all --preset {PRESET}" in told
+    )
+
+    (tmp_path / "reference" / "costs.json").write_text('{"schema_version": 2}')
+    done = CliRunner().invoke(app, QUESTION)
+    assert str(done.exception) == "reference/costs.json: key 'schema_version': found 2; allowed: 1"
+
+
+def test_first_page_shows_what_advise_answers_from_the_shipped_costs() -> None:
+    readme = (REPOSITORY / "README.md").read_text()
+    assert filled("README.md", readme, ADVICE, example(REPOSITORY / "reference")) == readme, "run './tidemark artifact'"
+
+
+def test_shipped_costs_answer_the_questions_of_the_help() -> None:
+    for more in ([], ["--store-latency", "20ms"], ["--writers", "4"]):
+        question = ["advise", "--rate", "2000", "--fresh", "10s", "--results", str(REPOSITORY / "reference"), "--json"]
+        found = json.loads(CliRunner().invoke(app, [*question, *more]).stdout)
+        assert found["measured"] and any(each["verdict"] == "would do" for each in found["systems"]), more
 
 
 @pytest.mark.parametrize(("text", "found"), [("20ms", 0.02), ("10s", 10.0), ("1.5s", 1.5), ("2min", 120.0)])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,11 +13,13 @@ import typer
 from tidemark.errors import AnalysisError, ConfigError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from tidemark.planner.prediction import Answer, Load
 
 SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
-# The preset that measures more of a setting of the planner.
-MEASURED_BY = {"batch sizes": "advise", "distances of a store": "object-storage", "numbers of writers": "many-writers"}
+WIDTH = 110  # of a table that no terminal shows
+PRESET = "advise"  # measures all settings that a prediction needs
 NUMBER = r"\d+(?:\.\d+)?"
 
 
@@ -47,62 +50,107 @@ def advise(
     ] = None,
     writers: Annotated[int, typer.Option(min=1, help="Writers of the one table.")] = 1,
     batch: Annotated[int | None, typer.Option(min=1, help="Events of a commit; without it: any that would do.")] = None,
-    commits: Annotated[int, typer.Option(min=0, help="Commits that the table has had since its maintenance.")] = 1_000,
+    commits: Annotated[int, typer.Option(min=0, help="Commits that the table has had since its maintenance.")] = 100,
     error: Annotated[
         str, typer.Option(metavar="PERCENT", help="The worst error on held-out cells that a prediction is made with.")
     ] = "30%",
-    results: Annotated[Path, typer.Option(help="A results folder or an archive.")] = Path("results"),
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            help="A results folder, an archive, or 'reference'; by default 'results', or 'reference' if nothing was "
+            "measured here.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON.")] = False,
 ) -> None:
     """Predict which systems can carry a load that was not measured, and with which batch size.
 
-    A cost model of commits is fitted to the runs of a result set; its error on held-out cells is shown next to each
-    prediction. Where it errs by more than --error, or too few cells were measured, the reason is shown instead.
+    A cost model of commits is fitted to your runs, or to those that are shipped if you have none; its error on held-out
+    cells is shown next to each prediction. Where it errs by more than --error, or too few cells were measured, the
+    reason is shown instead.
     """
     fresh_s = seconds("--fresh", fresh)
     rtt_ms = None if store_latency is None else seconds("--store-latency", store_latency) * 1000
     bound = share("--error", error)
     if fresh_s <= 0:
         raise ConfigError(f"--fresh: found '{fresh}'; allowed: more than 0")
-    from tidemark.pipeline.build import plan_for
-    from tidemark.planner.prediction import Load
+    from tidemark.pipeline.commit_costs import FILE, read_costs
+    from tidemark.planner.prediction import Load, answers
 
     load = Load(rate, fresh_s, writers, rtt_ms, batch, commits)
-    found = plan_for(results, load, bound)
+    measured, place = read_costs(results)
+    found = answers(load, (*measured.costs, *measured.ages), bound)
     if as_json:
-        _print_json(load, bound, found)
-    else:
-        _print_table(load, found)
+        _print_json(load, bound, found, f"{place}: {measured.origin}")
+        return
+    print(f"Measured: {measured.origin} ({place})")
+    if place.name == FILE:
+        print(f"Your machine differs. For an answer from it: {_to_measure()}")
+    elif kinds := dict.fromkeys(each.lacks for each in found if each.lacks):
+        print(f"To measure more {' and '.join(kinds)}: {_to_measure()}; what is shipped: --results reference")
+    _print_table(load, found)
 
 
-def _print_json(load: Load, bound: float, found: list[Answer]) -> None:
+def _print_json(load: Load, bound: float, found: list[Answer], origin: str) -> None:
     import json
     from dataclasses import asdict
 
     from tidemark.planner.prediction import REACH, ROOM
 
     rules = {"most_utilisation": ROOM, "most_error": bound, "reach": REACH}
-    print(json.dumps({"load": asdict(load), "rules": rules, "systems": [asdict(each) for each in found]}, indent=1))
+    systems = [asdict(each) for each in found]
+    print(json.dumps({"measured": origin, "load": asdict(load), "rules": rules, "systems": systems}, indent=1))
+
+
+def example(kept: Path) -> Iterator[str]:
+    """Yield the lines of the first page: a question, and the table of its answer from the costs in `kept`."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    from tidemark.pipeline.commit_costs import read_costs
+    from tidemark.planner.prediction import Load, answers
+
+    load = Load(rate=50_000, fresh_s=10)
+    measured, _ = read_costs(kept)
+    console = Console(width=WIDTH, file=StringIO())
+    console.print(_table(load, answers(load, (*measured.costs, *measured.ages), 0.3)))
+    yield f"```text\n$ ./tidemark advise --rate {load.rate} --fresh {load.fresh_s}s"
+    assert isinstance(console.file, StringIO)
+    yield from (line.rstrip() for line in console.file.getvalue().splitlines() if line.strip())
+    yield f"```\n\n*Measured: {measured.origin}.*"
+
+
+def _table(load: Load, found: list[Answer]) -> Table:
+    """Return the table of the systems with a prediction."""
+    from rich import box
+    from rich.table import Table
+
+    from tidemark.planner.prediction import NOT_PREDICTED
+
+    several = len({each.stack for each in found}) > 1
+    table = Table(title=_title(load), box=box.SIMPLE, padding=(0, 1, 0, 0))
+    table.add_column("System", min_width=14)
+    headings = ["Batches", "Commit", "Busy", "Age", "Events/s", "Files", "Error"]
+    headings += ["Ages"] if any(each.errors and each.errors.ages for each in found) else []
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for each in found:
+        if each.verdict != NOT_PREDICTED:
+            table.add_row(_name(each, several), *_cells(each)[: len(headings)])
+    return table
 
 
 def _print_table(load: Load, found: list[Answer]) -> None:
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
 
     from tidemark.planner.prediction import NOT_PREDICTED, REACH, ROOM
 
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else WIDTH)
     several = len({each.stack for each in found}) > 1
     predicted = [each for each in found if each.verdict != NOT_PREDICTED]
-    table = Table(title=_title(load), box=box.SIMPLE, padding=(0, 1, 0, 0))
-    table.add_column("System", min_width=14)
-    for heading in ("Batches", "Commit", "Busy", "Age", "Events/s", "Files", "Error", "Ages"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for each in predicted:
-        table.add_row(_name(each, several), *_cells(each))
     lines = [f"{_name(each, several)}: {each.verdict}: {each.reason}" for each in found if each.reason]
-    lines += _to_measure(found)
     if not predicted:
         print("\n".join(lines))
         raise AnalysisError(f"no system is predicted at {load.rate:,} events/s: the reasons are above")
@@ -119,19 +167,18 @@ def _print_table(load: Load, found: list[Answer]) -> None:
     ]
     lines += [f"{_name(each, several)}: {'; '.join(each.remarks)}." for each in predicted]
     lines += ["", "What an acknowledgement promises is not the same:"]
-    lines += [f"{_name(each, several)}: {each.promise}." for each in predicted]
-    console.print(table)
+    lines += [f"{_name(each, several)}: {each.promise.removesuffix('.')}." for each in predicted]
+    console.print(_table(load, found))
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _to_measure(found: Sequence[Answer]) -> Iterator[str]:
-    """Yield the command that measures each setting that was measured too few times, with its time."""
+def _to_measure() -> str:
+    """Return the command that measures all settings of the planner, with its time."""
     from tidemark.config import about_preset
 
-    for kind in dict.fromkeys(each.lacks for each in found if each.lacks):
-        minutes = about_preset(MEASURED_BY[kind]).rpartition("Time: ")[2].removesuffix(".")
-        yield f"To measure more {kind}: ./tidemark all --preset {MEASURED_BY[kind]} ({minutes})"
+    minutes = about_preset(PRESET).rpartition("Time: ")[2].removesuffix(".")
+    return f"./tidemark all --preset {PRESET} ({minutes})"
 
 
 def _title(load: Load) -> str:

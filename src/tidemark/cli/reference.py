@@ -15,8 +15,14 @@ from tidemark.paths import Workspace
 def keep(
     archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="An archive of 'archive', or a results folder.")],
     target: Annotated[Path, typer.Option(file_okay=False, help="Gets a folder for each study.")] = Path("reference"),
+    costs: Annotated[bool, typer.Option("--costs", help="Only the costs of commits, which 'advise' reads.")] = False,
 ) -> None:
     """Write the results of a result set (claims, tables, versions, machine) as files to keep and to compare with."""
+    if costs:
+        from tidemark.pipeline.commit_costs import keep_costs
+
+        print(f"tidemark: wrote {keep_costs(archive, target)}")
+        return
     from tidemark.pipeline.reference import build_reference
 
     written = build_reference(archive, target)
@@ -41,11 +47,15 @@ def artifact(
     docs/run-files.md, from those of the files, and docs/commands.md, from the commands.
     """
     from tidemark.cli.docs import COMMANDS, commands_page
+    from tidemark.cli.planning import example
     from tidemark.paths import write_if_changed
-    from tidemark.pipeline.reference import documents
+    from tidemark.pipeline.reference import README, documents
+    from tidemark.results.reference.front import ADVICE, filled
 
-    commands = {COMMANDS: commands_page(context.find_root().command)}
-    for name, content in {**documents(configfile, kept, folder), **commands}.items():
+    pages = documents(configfile, kept, folder)
+    pages[README] = filled(README, pages[README], ADVICE, example(kept))
+    pages[COMMANDS] = commands_page(context.find_root().command)
+    for name, content in pages.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_if_changed(folder / name, content)
         print(f"tidemark: wrote {folder / name}")

@@ -17,7 +17,6 @@ from tidemark.analysis.metrics import HIGHER
 from tidemark.errors import AnalysisError, ConfigError
 from tidemark.planner import accuracy
 from tidemark.planner.cost_model import Age, Cost
-from tidemark.planner.prediction import Answer, Load, answers
 from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import Claim, ClaimSet, load_claims
 from tidemark.results.claims.export import Listed, listed, write_claims
@@ -28,7 +27,7 @@ from tidemark.results.report.summary_table import Subject, matrix_table
 from tidemark.results.tables import setup, sweeps
 from tidemark.results.tables.table import Table, TableBuilder, write_tables
 from tidemark.runs.runset import RunSet
-from tidemark.studies.study import Results, Study, no_costs, registry
+from tidemark.studies.study import Results, Study, registry
 
 CLAIMS = "claims.json"
 USUAL = Path("results")  # may not exist before the first run
@@ -242,18 +241,3 @@ def judged_claims(place: Path) -> dict[str, list[Listed]]:
             f"{place}: found neither plan.json nor {FILE}; allowed: a results folder, or a folder of reference results"
         )
     return {}
-
-
-def plan_for(place: Path, load: Load, bound: float) -> list[Answer]:
-    """Predict `load` from the result set in `place`, a results folder or an archive; see `answers`.
-
-    Raises AnalysisError if no study in it measures the cost of a commit.
-    """
-    with opened(place) as run_set:
-        found = answers(load, costs(parts(run_set)), bound)
-    if not found:
-        able = ", ".join(name for name, study in registry().items() if study.results.costs is not no_costs)
-        raise AnalysisError(
-            f"{place}: no run here measures the cost of a commit; studies that time commits or ages of events: {able}"
-        )
-    return found

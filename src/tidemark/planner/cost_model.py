@@ -51,7 +51,7 @@ class Cost:
     stack: str
     promise: str
     cell: Cell
-    commit_ms: float = math.nan
+    commit_ms: float = 0.0
     commits: float = 0.0
     growth_ms: float | None = None
     files: float | None = None

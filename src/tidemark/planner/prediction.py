@@ -40,7 +40,7 @@ class Load:
     writers: int = 1
     rtt_ms: float | None = None
     batch: int | None = None
-    commits: int = 1_000
+    commits: int = 100
 
     def cell(self, batch: int) -> Cell:
         return Cell(batch, self.writers, self.rtt_ms)
@@ -121,7 +121,8 @@ def answers(load: Load, points: Sequence[Cost | Age], bound: float) -> list[Answ
 
 
 def _answer(load: Load, costs: Sequence[Cost], ages: Sequence[Age], bound: float) -> Answer:
-    first = costs[0]
+    is_near = load.rtt_ms is None
+    first = next((each for each in costs if (each.cell.rtt_ms is None) == is_near), costs[0])
     who = (first.system, first.title, first.stack, first.promise)
     try:
         sound = checked(load, costs)

@@ -21,6 +21,7 @@ from tidemark.results.tables.table import SYSTEM, Column, Table, markdown_grid, 
 
 BEGIN, END = "<!-- reference: './tidemark artifact' writes this -->", "<!-- /reference -->"
 OF_STUDIES = "<!-- studies: './tidemark artifact' writes this -->"
+ADVICE = "<!-- advice: './tidemark artifact' writes this -->"
 OF = "<!-- reference of {}: './tidemark artifact' writes this -->"
 MATRIX = "matrix"
 LIGHT, DARK = "docs/images/glance.svg", "docs/images/glance-dark.svg"  # the first page's picture
@@ -39,8 +40,8 @@ def front(readme: str, pages: str, kept: Path, caveats: Iterable[str], efforts: 
     `pages` is the text of docs/studies.md, and `caveats` are what the table does not show. Raise AnalysisError if a
     mark is missing.
     """
-    text = _filled("README.md", readme, BEGIN, _first(glance(kept, efforts[0].study), caveats))
-    return _filled("README.md", text, OF_STUDIES, _list(efforts, pages, kept))
+    text = filled("README.md", readme, BEGIN, _first(glance(kept, efforts[0].study), caveats))
+    return filled("README.md", text, OF_STUDIES, _list(efforts, pages, kept))
 
 
 def anchor(heading: str) -> str:
@@ -78,11 +79,15 @@ def overview(text: str, kept: Path, questions: Mapping[str, Sequence[SummaryMetr
     without its end.
     """
     for study in re.findall(OF.format("([^:]+)"), text):
-        text = _filled("docs/studies.md", text, OF.format(study), _short(kept, study, questions.get(study, ())))
+        text = filled("docs/studies.md", text, OF.format(study), _short(kept, study, questions.get(study, ())))
     return text
 
 
-def _filled(name: str, text: str, begin: str, lines: Iterable[str]) -> str:
+def filled(name: str, text: str, begin: str, lines: Iterable[str]) -> str:
+    """Return the `text` of the file `name` with `lines` between the mark `begin` and END.
+
+    Raise AnalysisError unless it has one such place.
+    """
     pattern = re.compile(f"{re.escape(begin)}\n.*?{re.escape(END)}", re.DOTALL)
     if len(pattern.findall(text)) != 1:
         raise AnalysisError(f"{name}: found no place for the reference results; allowed: one, '{begin}' to '{END}'")

@@ -1,0 +1,86 @@
+"""Costs of commits for `advise`: from a result set, or from a file of them that is stored with the code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidemark.errors import AnalysisError
+from tidemark.paths import write_if_changed
+from tidemark.pipeline.build import USUAL, costs, parts
+from tidemark.planner.cost_model import Age, Cost
+from tidemark.results.archive.unpack import opened
+from tidemark.results.reference.content import About
+from tidemark.runs.runset import RunSet
+from tidemark.runs.serde import Fields, read, to_json
+from tidemark.studies.study import no_costs, registry
+
+FILE, KEPT = "costs.json", Path("reference")
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CommitCosts:
+    """Measured costs of commits, and ages of events, with the origin of each study's and the days of measurement."""
+
+    costs: tuple[Cost, ...]
+    ages: tuple[Age, ...]
+    about: tuple[About, ...]
+    days: tuple[str, ...]
+    schema_version: int = SCHEMA_VERSION
+
+    @classmethod
+    def of(cls, run_set: RunSet, place: Path) -> CommitCosts:
+        """Return those of a result set; raise AnalysisError, naming its `place`, if no study in it measures them."""
+        made = parts(run_set)
+        points = costs(made)
+        if not any(isinstance(each, Cost) for each in points):
+            able = ", ".join(name for name, study in registry().items() if study.results.costs is not no_costs)
+            raise AnalysisError(
+                f"{place}: no run here measures the cost of a commit; studies that time commits or ages of events: "
+                f"{able}; without results of your own: --results {KEPT}"
+            )
+        return cls(
+            tuple(each for each in points if isinstance(each, Cost)),
+            tuple(each for each in points if isinstance(each, Age)),
+            tuple(About.of(part.study.name, run_set) for part in made if part.results.costs is not no_costs),
+            tuple(sorted({run.manifest.started_at[:10] for run in run_set.runs})),
+        )
+
+    @property
+    def origin(self) -> str:
+        """Description of where and when they were measured, and with which clients."""
+        named = (machine for each in self.about for machine in each.machines)
+        machines = dict.fromkeys(machine.partition(" (identity")[0] for machine in named)
+        clients = dict.fromkeys(
+            f"{each.program} {each.version}"
+            for about in self.about
+            for each in about.versions
+            if each.program in ("duckdb", "pyiceberg", "deltalake")
+        )
+        days = dict.fromkeys((self.days[0], self.days[-1]))
+        return f"{', '.join(machines)}; {' to '.join(days)}; {', '.join(clients)}"
+
+
+def keep_costs(place: Path, target: Path) -> Path:
+    """Write the costs in `place`, a results folder or an archive, below `target`; return the path of the file."""
+    with opened(place) as run_set:
+        found = CommitCosts.of(run_set, place)
+    target.mkdir(parents=True, exist_ok=True)
+    write_if_changed(target / FILE, to_json(found))
+    return target / FILE
+
+
+def read_costs(place: Path | None) -> tuple[CommitCosts, Path]:
+    """Return the costs in `place`, which is a results folder, an archive or a folder with kept costs, and the place.
+
+    Without one it is the results folder, or, if nothing was measured, the costs that are stored with the code.
+    """
+    place = place or (USUAL if (USUAL / "plan.json").is_file() or not (KEPT / FILE).is_file() else KEPT)
+    if not (place / FILE).is_file():
+        with opened(place) as run_set:
+            return CommitCosts.of(run_set, place), place
+    fields = Fields.read(place / FILE)
+    if (version := fields.integer("schema_version")) != SCHEMA_VERSION:
+        raise AnalysisError(f"{place / FILE}: key 'schema_version': found {version}; allowed: {SCHEMA_VERSION}")
+    return read(CommitCosts, fields), place / FILE
