@@ -18,7 +18,16 @@ SYSTEMS = {"delta-rs": {}, "iceberg-duckdb": {}, "ducklake-inlined": {}}
 GROUP = {"systems": ["delta-rs"], "shapes": ["20x8"], "policies": ["direct", "staged", "bundled"]}
 TAIL = {"systems": ["delta-rs"], "targets": ["one", "staged"], "closed_seconds": 1, "window_seconds": 2}
 RTTS = (0, 15)
-SMOKE = {"writers": [WRITERS], "own": [WRITERS], "rtts": list(RTTS), "pruned": [10], "runs": 2, "window_seconds": 1}
+PACED = {"systems": ["delta-rs"], "writers": [WRITERS], "every_seconds": [1], "commits": 3}
+SMOKE = {
+    "writers": [WRITERS],
+    "own": [WRITERS],
+    "rtts": list(RTTS),
+    "pruned": [10],
+    "runs": 2,
+    "window_seconds": 1,
+    "paced": PACED,
+}
 SMOKE |= {"kills": 1, "group": GROUP, "tail": TAIL, "maintenance": {"systems": ["delta-rs"], "window_seconds": 3}}
 SMOKE |= {"cut": {"systems": ["delta-rs"], "window_seconds": 2}}
 CUTS = 0 if power.why_not() else 2  # with the default durability, and with everything on the disk
@@ -35,7 +44,7 @@ def done(make_sandbox: MakeSandbox) -> Sandbox:
 
 def test_every_run_is_checked_and_lossless_runs_are_exact(done: Sandbox) -> None:
     runs = done.runs()
-    assert len(runs) == 2 * 2 * (2 + len(RTTS) + 1) + 2 + 3 * 2 + 2 * 2 + 2 + 1 + CUTS
+    assert len(runs) == 2 * 2 * (2 + len(RTTS) + 1) + 2 + 3 * 2 + 2 * 2 + 2 + 2 + 1 + CUTS
     for name, run in runs.items():
         if any(
             mode in name for mode in ("20x8", "/prune-", "/tail-staged", "/maintained-", "/left-", "/cut-", "/front-")
@@ -48,6 +57,19 @@ def test_every_run_is_checked_and_lossless_runs_are_exact(done: Sandbox) -> None
         if "iceberg-duckdb/one-" not in name and "iceberg-duckdb/faults-" not in name:
             assert oracle["words"] == "exact", (name, oracle)
     assert not list(done.work.iterdir()) and not done.left_running()
+
+
+def test_writers_with_an_interval_begin_the_commits_that_are_due_and_no_others(done: Sandbox) -> None:
+    runs = {run["run"]: run["found"] for name, run in done.runs().items() if f"/paced-{WRITERS}-1/" in name}
+    for number, found in runs.items():
+        assert found["schedule"]["scheduled"] == 3 * WRITERS and found["schedule"]["not_begun"] == 0
+        assert not found["schedule"]["overloaded"]
+        assert found["commits"] == 3 * WRITERS + (2 * WRITERS if number else 0), "with the uncounted ones"
+    (row,) = done.table("ingest", "ingest-paced")
+    assert (row["verdict"], row["due"], row["not_begun"]) == ("exact", str(3 * WRITERS), "0")
+    assert float(row["paced_p50 [ms]"]) > 0 <= float(row["conflicts [%]"]) < 100
+    assert row["predicted_missing"] == "the fewest writers, which predict the others"
+    assert (done.results / "figures/ingest/ingest-paced.svg").stat().st_size > 0
 
 
 def test_losses_of_the_reference_catalog_are_found_and_have_no_speed(done: Sandbox) -> None:

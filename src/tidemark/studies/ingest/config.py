@@ -62,6 +62,17 @@ class TailSizes(Struct, frozen=True, kw_only=True):
     ] = None
 
 
+class PacedSizes(Struct, frozen=True, kw_only=True):
+    """Writers of one table that each commit once in every interval: a series per system, number and interval."""
+
+    systems: Names = ()
+    writers: Annotated[tuple[Writers, ...], UNIQUE, about("Writers of the table.")] = ()
+    every_seconds: Annotated[
+        tuple[Count, ...], UNIQUE, about("Length of the interval: a writer commits once in each, at a random moment.")
+    ] = ()
+    commits: Annotated[Count, about("Commits of each writer that are due in a window.")] = 10
+
+
 class MaintenanceSizes(Struct, frozen=True, kw_only=True):
     """Writers of one table with a client that keeps it small, and without it: two series per system."""
 
@@ -119,6 +130,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
         ),
     ]
     repeats: Annotated[Count, about("How often each series is measured, each time with new servers.")] = 1
+    paced: PacedSizes = PacedSizes()
     group: GroupSizes = GroupSizes()
     tail: TailSizes = TailSizes()
     maintenance: MaintenanceSizes = MaintenanceSizes()
@@ -145,6 +157,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
 
 SMOKE = {
     "writers": [1, 4], "own": [], "pruned": [10], "runs": 2, "window_seconds": 2, "kills": 1,
+    "paced": {"systems": ["ducklake"], "writers": [4], "every_seconds": [1], "commits": 3},
     "group": {"systems": ["null", "ducklake"], "shapes": ["50x32"], "policies": ["direct", "staged", "bundled"]},
     "tail": {"systems": ["null", "ducklake"], "percents": [50], "closed_seconds": 2, "window_seconds": 4},
     "maintenance": {"systems": ["ducklake-inlined-postgres"], "window_seconds": 5},
@@ -153,6 +166,10 @@ SMOKE = {
 QUICK = {
     "writers": [1, 4, 8], "own": [4], "rtts": [0, 5, 20], "pruned": [10], "runs": 2, "window_seconds": 4, "kills": 3,
     "watch_seconds": 40,
+    "paced": {
+        "systems": ["ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"], "writers": [4, 16],
+        "every_seconds": [1],
+    },
     "group": {
         "systems": ["null", "ducklake", "delta-rs"], "shapes": ["500x8", "50x32"],
         "policies": ["direct", "staged", "bundled"],
@@ -167,6 +184,10 @@ QUICK = {
 THESIS = {
     "writers": [1, 2, 4, 8, 16], "own": [2, 4, 8, 16], "rtts": [0, 5, 20, 60], "pruned": [10, 1000], "runs": 2,
     "repeats": 5, "window_seconds": 60, "kills": 20, "watch_seconds": 60,
+    "paced": {
+        "systems": ["ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"], "writers": [2, 8, 32],
+        "every_seconds": [1, 5, 10],
+    },
     "group": {
         "systems": ["null", "ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"],
         "shapes": [

@@ -21,7 +21,7 @@ from tidemark.runs.run import Run
 from tidemark.studies.ingest.load.records import ACKED, FAILED, GIVEN_UP, NOT_TOLD, REFUSED, UNKNOWN
 from tidemark.studies.ingest.parts import CUT, FAULTS, FRONT
 from tidemark.studies.ingest.record import ClosedLoop, CommitRecord, RequestRecord, Schedule
-from tidemark.studies.ingest.settings import GROUP, PRUNING, TAIL
+from tidemark.studies.ingest.settings import GROUP, PACED, PRUNING, TAIL
 from tidemark.systems.pruning_dataset import PREDICATES
 
 SERVERLESS = ("harness", "writers", "clients")  # process groups that are not servers
@@ -31,6 +31,7 @@ UNSOUND = {
     FRONT: "its front was killed in it",
     CUT: "the power was cut in it",
     TAIL: "its requests came by a schedule",
+    PACED: "its commits came at a set interval",
 }
 CELLS = 64  # equal parts of a window, which are resampled for fairness
 
@@ -254,6 +255,23 @@ WRITER_CPU = Metric("CPU of writers", "ms", "CPU of writers, 1,000 rows", partia
 
 type Times = NDArray[np.int64]
 
+
+def _flushes_failed(run: Run) -> BootstrapEstimate:
+    """Return the share of batches whose first call of the client was not acknowledged."""
+    first = outcomes(run)[run.column("attempt") == 1]
+    return _share(run, int((first != ACKED).sum()), len(first), "flushes failed")
+
+
+def commit_times(run: Run) -> Times:
+    """Return the times (ns) of acknowledged commits that came at a set interval, from the first try on."""
+    if dict(run.manifest.config).get("part") != PACED:
+        raise NotAvailable("commits came at no set interval")
+    if not run.manifest.oracle.verdict:
+        raise NotAvailable(NOT_COMPARABLE)
+    found: Times = run.column("response_ns")[outcomes(run) == ACKED]
+    return found
+
+
 SPARSE = 0.99  # a quantile above it needs ten longer samples, one up to it needs one
 
 
@@ -371,6 +389,12 @@ WAIT_P99 = _time("wait p99", "Wait: p99", waits, 0.99)
 CLOSED_P99 = _time("closed p99", "Closed loop: p99", closed, 0.99)
 CORRECTED_P99 = _time("corrected p99", "Closed loop, corrected: p99", corrected, 0.99)
 
+FLUSHES_FAILED = Metric(
+    "flushes failed", "", "Share of flushes whose first call failed", _flushes_failed, LOWER, signed=True
+)
+PACED_P50 = _time("paced p50", "Commit: median", commit_times, 0.5)
+PACED_P99 = _time("paced p99", "Commit: p99", commit_times, 0.99)
+
 OF_SCHEDULES = (
     CAPACITY, OFFERED, UTILISATION, RESPONSE_P50, RESPONSE_P90, RESPONSE_P99, RESPONSE_P999, RESPONSE_P9999,
     RESPONSE_MAX, SERVICE_P99, WAIT_P99, CLOSED_P99, CORRECTED_P99,
@@ -405,7 +429,8 @@ OF_PRUNING = tuple(
 QUANTITIES = MetricSet(
     all=(
         COMMITS, ROWS, P50, P99, P999, CONFLICTS, CONFLICTS_A_COMMIT, ABANDONED, ERRORS, LOST, DOUBLED, FAIRNESS,
-        FILES, REQUESTS, REQUESTS_A_FILE, REQUESTS_A_COMMIT, SERVER_CPU, WRITER_CPU, *OF_SCHEDULES, *OF_PRUNING,
+        FILES, REQUESTS, REQUESTS_A_FILE, REQUESTS_A_COMMIT, SERVER_CPU, WRITER_CPU, FLUSHES_FAILED, PACED_P50,
+        PACED_P99, *OF_SCHEDULES, *OF_PRUNING,
     ),
     headline=(COMMITS, P50, P99, CONFLICTS, LOST),
     code=("studies/ingest/metrics.py", "studies/ingest/load/records.py", "systems/pruning_dataset.py"),

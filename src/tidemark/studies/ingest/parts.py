@@ -20,6 +20,7 @@ from tidemark.services.servers import in_order, started_here
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
 from tidemark.studies.ingest.settings import (
     GROUP,
+    PACED,
     PRUNING,
     STORAGE,
     TAIL,
@@ -28,6 +29,7 @@ from tidemark.studies.ingest.settings import (
     GroupSettings,
     IngestSection,
     IngestSettings,
+    PacedSettings,
     PruningSettings,
     StorageSettings,
     TailSettings,
@@ -206,6 +208,7 @@ class CutSettings(IngestSettings):
 
 PARTS: dict[str, type[IngestSettings]] = {
     WRITERS: WritersSettings,
+    PACED: PacedSettings,
     GROUP: GroupSettings,
     TAIL: TailSettings,
     STORAGE: StorageSettings,

@@ -23,7 +23,7 @@ from tidemark.studies.ingest.parts import CUT, FAULTS, CutSettings, part_name
 from tidemark.studies.ingest.record import RECORDS
 from tidemark.studies.ingest.settings import GROUP, ONE, WRITERS, GroupSettings, WritersSettings
 from tidemark.studies.ingest.study import STUDY
-from tidemark.studies.ingest.tables import faults, kyma, maintenance, requests, storage, writers
+from tidemark.studies.ingest.tables import faults, kyma, maintenance, paced, requests, storage, writers
 from tidemark.studies.ingest.window.pruning import Asked
 from tidemark.studies.study import Results
 from tidemark.systems.base import FULL
@@ -164,8 +164,8 @@ QUESTIONS = (
 )  # fmt: skip
 
 FINDINGS = (
-    "scaling", "conflicts", "lost", "retrying", "group-staged", "group-bundled", "open-closed", "trips", "killed",
-    "power-cut", "maintenance-held", "mistakes",
+    "scaling", "conflicts", "paced", "lost", "retrying", "group-staged", "group-bundled", "open-closed", "trips",
+    "killed", "power-cut", "maintenance-held", "mistakes",
 )  # fmt: skip
 
 
@@ -184,6 +184,7 @@ class Writer(SentenceWriter):
         self.written: dict[str, Written] = {
             "ingest-scaling": of_writers.scaling,
             "ingest-conflicts": of_writers.conflicts,
+            "ingest-paced": partial(paced.refused_sentence, measures),
             "ingest-retrying": of_writers.retrying,
             "ingest-lost": of_writers.lost,
             "ingest-group-staged": partial(
@@ -213,8 +214,8 @@ RESULTS = Results(
         hardware=published.HARDWARE,
         software=published.SOFTWARE,
     ),
-    tables=tables_of(writers, requests, storage, faults, maintenance, kyma),
-    figure_specs=figure_specs_of("tidemark.studies.ingest.figures"),
+    tables=tables_of(writers, paced, requests, storage, faults, maintenance, kyma),
+    figure_specs=figure_specs_of("tidemark.studies.ingest.figures", "tidemark.studies.ingest.disturbed_figures"),
     claims=claims_of(
         STUDY,
         QUANTITIES,

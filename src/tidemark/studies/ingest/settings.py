@@ -22,7 +22,7 @@ from tidemark.systems.tables import TableSystem
 
 SECTION = "ingest"
 RETRIES = frozenset({"commit_retries", "retry_wait_ms"})  # options of a client that retries a refused commit
-WRITERS, GROUP, TAIL, STORAGE, PRUNING = "writers", "group", "tail", "storage", "pruning"
+WRITERS, PACED, GROUP, TAIL, STORAGE, PRUNING = "writers", "paced", "group", "tail", "storage", "pruning"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +178,33 @@ class WritersSettings(IngestSettings):
             if only_retries(entry) and (tables == OWN or writers == 1):
                 continue  # without conflicts, there is nothing to retry
             yield entry, cls.made(section, WRITERS, writers=writers, tables=tables)
+
+
+@dataclass(frozen=True, slots=True)
+class PacedSettings(IngestSettings):
+    """Writers of one table that each commit once in every `every_seconds` seconds, at a random moment."""
+
+    words = (PACED,)
+    form = f"{PACED}-{{writers}}-{{every_seconds}}"
+    needs_rows = True
+    label_pattern = re.compile(rf"{PACED}-(?P<writers>\d+)-(?P<every_seconds>\d+)")
+
+    writers: int
+    every_seconds: int
+    tries: int  # per batch, while the client reports that another commit came first
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        sizes = section.sizes[PACED]
+        for entry, writers, every in itertools.product(
+            section.systems_of(PACED), sizes["writers"], sizes["every_seconds"]
+        ):
+            yield entry, cls.made(section, PACED, writers=writers, every_seconds=every)
+
+    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+        """Return one series, whose windows last as long as the commits of each writer."""
+        del chosen, config
+        return repeated(spec, 1, window_seconds=float(self.every_seconds * section.sizes[PACED]["commits"]))
 
 
 FAR = "s3"

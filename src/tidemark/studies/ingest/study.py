@@ -28,6 +28,7 @@ STUDY = Study(
 # Modules with the measurement window of each part. Full names, since the digest of measuring code follows such names.
 STAGES = {
     "writers": "tidemark.studies.ingest.window.runner",
+    "paced": "tidemark.studies.ingest.window.paced",
     "group": "tidemark.studies.ingest.window.runner",
     "tail": "tidemark.studies.ingest.window.open_loop",
     "storage": "tidemark.studies.ingest.window.runner",

@@ -37,7 +37,7 @@ from tidemark.systems.tables import TableSystem
 if TYPE_CHECKING:
     from tidemark.measure.workload import TestBed
     from tidemark.studies.ingest.parts import CutSettings, FaultSettings, FrontSettings, MaintenanceSettings
-    from tidemark.studies.ingest.settings import GroupSettings, TailSettings, WritersSettings
+    from tidemark.studies.ingest.settings import GroupSettings, PacedSettings, TailSettings, WritersSettings
 
 # The programs, by their modules.
 WRITER, REQUESTS = "tidemark.studies.ingest.load.writer", "tidemark.studies.ingest.load.requests"
@@ -360,7 +360,7 @@ class GatewayPool(Pool):
 def writer_orders(
     test_bed: TestBed,
     tables: Sequence[TableSystem],
-    settings: WritersSettings | TailSettings | MaintenanceSettings | FaultSettings | CutSettings,
+    settings: WritersSettings | PacedSettings | TailSettings | MaintenanceSettings | FaultSettings | CutSettings,
     folder: Path,
     most: int,
     place: Path | None = None,

@@ -18,7 +18,7 @@ A program that sends requests, be it one writer or all clients of a front, excha
 
 `start` and `end` are nanoseconds of the kernel's monotonic clock, which all processes share. Without a schedule, a
 closed loop runs between them: after `end` it begins no request, and retries none. A schedule ends at `end`; its last
-requests may start later. The intended starts are left in `NOTES` in the working directory of the program.
+requests may start later. The intended starts are left in a file in the working directory of the program.
 """
 
 from __future__ import annotations
@@ -35,21 +35,23 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-POISSON, CONSTANT = "poisson", "constant"
+POISSON, CONSTANT, SPREAD = "poisson", "constant", "spread"
 MOST_DUE = 100_000  # due requests that are not yet taken: beyond it, the rate is too high
 
 
 def intended(arrivals: str, rate: float, seconds: float, seed: tuple[int, ...]) -> NDArray[np.int64]:
     """Return int64[requests]: nanoseconds from a window's opening to each intended start, all inside its `seconds`.
 
-    `rate` is per second; gaps are random (exponential, from `seed`) or all of one length.
+    `rate` is per second; gaps are random (exponential, from `seed`) or all of one length. SPREAD has one request in
+    each interval of that length, at a random moment of it.
     """
     import numpy as np
 
-    if arrivals == CONSTANT:
-        starts = np.arange(1, int(rate * seconds) + 2) / rate
+    draw, gaps = np.random.default_rng(seed), np.empty(0)
+    if arrivals in (CONSTANT, SPREAD):
+        intervals = np.arange(round(rate * seconds) + 1)
+        starts = (intervals + (1 if arrivals == CONSTANT else draw.random(len(intervals)))) / rate
     else:
-        draw, gaps = np.random.default_rng(seed), np.empty(0)
         while gaps.sum() < seconds:
             gaps = np.concatenate([gaps, draw.exponential(1 / rate, int(rate * seconds) + 16)])
         starts = np.cumsum(gaps)
@@ -90,7 +92,9 @@ def work_off(due: Due, ask: Callable[[], None], clock: Callable[[], int], sleep:
     return taken
 
 
-NOTES = "meant.npz"
+def notes_file(number: int) -> str:
+    """Return the name of the file with the notes of program `number`, from 1."""
+    return f"meant-{number}.npz"
 
 
 class Asking(Protocol):
@@ -122,24 +126,27 @@ class Notes:
         return self.scheduled - sum(len(each) for each in self.meant)
 
 
-def read_notes(folder: Path) -> Notes:
+def read_notes(folder: Path, number: int = 1) -> Notes:
     import numpy as np
 
-    with np.load(folder / NOTES) as file:
+    with np.load(folder / notes_file(number)) as file:
         count = int(file["count"])
         meant = tuple(file[f"meant_{number}"] for number in range(count))
         return Notes(meant, int(file["scheduled"]), bool(file["overloaded"]))
 
 
-def _leave(due: Due, meant: list[list[int]]) -> None:
+def _leave(due: Due, meant: list[list[int]], place: str) -> None:
     import numpy as np
 
     each = {f"meant_{number}": np.array(starts, np.int64) for number, starts in enumerate(meant)}
-    np.savez(NOTES, count=len(meant), scheduled=len(due.starts), overloaded=due.overloaded, **each)  # type: ignore[arg-type]
+    np.savez(place, count=len(meant), scheduled=len(due.starts), overloaded=due.overloaded, **each)  # type: ignore[arg-type]
 
 
-def follow(asking: Asking) -> None:
-    """Print "ready" and follow the commands on standard input, up to the end of what "go" starts."""
+def follow(asking: Asking, number: int = 1) -> None:
+    """Print "ready" and follow the commands on standard input, up to the end of what "go" starts.
+
+    `number` is that of the program among those that share its working directory.
+    """
     print("ready", flush=True)
     offsets, longest_ns = None, 0
     for line in sys.stdin.buffer:
@@ -160,7 +167,7 @@ def follow(asking: Asking) -> None:
                 return
             case ["go", start, _] if offsets is not None:
                 due = Due((int(start) + offsets).tolist(), longest_ns)
-                _leave(due, asking.by_schedule(due))
+                _leave(due, asking.by_schedule(due), notes_file(number))
                 return
             case other:
                 sys.exit(f"received an unknown command: {other}")

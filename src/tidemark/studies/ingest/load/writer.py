@@ -296,7 +296,7 @@ def main() -> None:
         survivor.until(sys.maxsize)
     else:
         loop = WriterLoop(order, order.client_factory.open(), records)
-        follow(loop)
+        follow(loop, order.number)
     loop.close()
     print("done", json.dumps(loop.said), flush=True)
 
