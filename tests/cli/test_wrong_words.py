@@ -76,6 +76,7 @@ def test_values_may_follow_one_option_or_several(
     assert "protocol: smoke" in (shown := capsys.readouterr().out) and "seed: 7" in shown
 
 
+KEPT = ("--reference", str(REPOSITORY / "reference"))
 WRONG_PLACES = [
     (("compare", "/nope", "results"), 2, "/nope: is not there"),
     (("compare", "results", "/nope"), 2, "/nope: is not there"),
@@ -83,10 +84,13 @@ WRONG_PLACES = [
     (("compare", "results", "folder"), 14, "folder: found no plan.json"),
     (("compare", "results", "results", "--target", "file"), 2, "'file' is a file"),
     (("compare", "results", "results", "--target", "file/x"), 2, "file/x/streams: not a directory"),
-    (("gallery", "/nope"), 2, "/nope: is not there"),
-    (("gallery", "odd.zip"), 14, "odd.zip"),
-    (("gallery", "results", "--target", "folder"), 2, "'folder' is a directory"),
-    (("gallery", "results", "--target", "file/x.html"), 2, "file: file exists; name another place"),
+    (("site", "--reference", "/nope"), 2, "/nope: found no reference.json in it; allowed: a folder that"),
+    (("site", "/nope", *KEPT), 2, "/nope: is not there"),
+    (("site", "odd.zip", *KEPT), 14, "odd.zip"),
+    (("site", "folder", *KEPT), 14, "folder: found no plan.json"),
+    (("site", *KEPT, "--output", "results"), 2, "results: holds something else than a site"),
+    (("site", *KEPT, "--output", "file"), 2, "'file' is a file"),
+    (("site", *KEPT, "--output", "file/x"), 2, "file: file exists; name another place"),
     (("archive", "folder"), 2, "'folder' is a directory"),
     (("archive", "odd.zip"), 2, "odd.zip: exists already; name another file, or replace it with --force"),
     (("archive", "file/a.zip"), 2, "file: file exists; name another place"),

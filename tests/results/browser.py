@@ -18,6 +18,8 @@ from typing import Any
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 WAIT_S = 60.0
+# A page with scripts says when it is built.
+READY = "document.readyState === 'complete' && (!document.scripts.length || document.body.dataset.ready === 'yes')"
 KEYS = {  # name: (code, virtual key code, text)
     "Tab": ("Tab", 9, ""),
     "Enter": ("Enter", 13, "\r"),
@@ -135,7 +137,7 @@ class Page:
     def go(self, address: str) -> None:
         self.call("Page.navigate", url=address)
         deadline = time.monotonic() + WAIT_S
-        while not self.run("document.body?.dataset.ready === 'yes' && document.readyState === 'complete'"):
+        while not self.run(READY):
             assert time.monotonic() < deadline, f"the page was not built; it said: {self.problems}"
             time.sleep(0.02)
         self.settle()

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 from tests.results.browser import Browser, Page
+from tests.results.links import REFERENCE
 from tests.results.page_data import data_of, first_screen, gallery, with_data, write_report
 
+from tidemark.pipeline.site import build_site
 from tidemark.results.report.page import STEPS, thin
 
 
@@ -18,6 +20,12 @@ from tidemark.results.report.page import STEPS, thin
 def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a results folder with claims and a report, which tests must not modify."""
     return write_report(tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the site of the repository's reference results, which tests must not modify."""
+    return build_site(REFERENCE, [], tmp_path_factory.mktemp("site") / "site").parent
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from tidemark import __version__
 from tidemark.cli.docs import docs
 from tidemark.cli.listing import listing, showing
 from tidemark.cli.planning import advise
-from tidemark.cli.reference import artifact, finding, keep
+from tidemark.cli.reference import artifact, finding, keep, site
 from tidemark.cli.renamed import keep_old_names
 from tidemark.cli.stack import stack
 from tidemark.cli.steps import steps
@@ -138,19 +138,6 @@ def compare(
 
 
 @app.command(rich_help_panel=SHARE)
-def gallery(
-    archives: Annotated[
-        list[Path], typer.Argument(metavar="ARCHIVE...", help="Archives of 'archive', or results folders.")
-    ],
-    target: Annotated[Path, typer.Option(dir_okay=False, help="The page to write.")] = Path("gallery.html"),
-) -> None:
-    """Show the first tables of many result sets, including those of others, on one page; check each set first."""
-    from tidemark.pipeline.build import build_gallery
-
-    print(f"tidemark: wrote {build_gallery(archives, target)}")
-
-
-@app.command(rich_help_panel=SHARE)
 def archive(
     file: Annotated[
         Path | None,
@@ -171,7 +158,7 @@ def archive(
     print(f"tidemark: wrote {target} ({target.stat().st_size / 1e6:.1f} MB)")
 
 
-for command in (keep, artifact, finding):
+for command in (site, keep, artifact, finding):
     app.command(rich_help_panel=SHARE)(command)
 
 

@@ -1,4 +1,4 @@
-"""`tidemark keep`, `artifact` and `finding`: reference results, and the pages made from them."""
+"""`tidemark site`, `keep`, `artifact` and `finding`: reference results, and the pages made from them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,24 @@ import typer
 from tidemark.cli.listing import list_findings
 from tidemark.errors import ConfigError
 from tidemark.paths import Workspace
+
+
+def site(
+    archives: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[ARCHIVE]...", help="Archives of 'archive', or results folders, to show as well."),
+    ] = None,
+    kept: Annotated[Path, typer.Option("--reference", file_okay=False, help="The reference results.")] = Path(
+        "reference"
+    ),
+    output: Annotated[Path, typer.Option("--output", "-o", file_okay=False, help="Folder for the site.")] = Path(
+        "site"
+    ),
+) -> None:
+    """Write a site of all results, one static folder that needs no network; check each archive first."""
+    from tidemark.pipeline.site import build_site
+
+    print(f"tidemark: wrote {build_site(kept, archives or [], output)}")
 
 
 def keep(

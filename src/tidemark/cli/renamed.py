@@ -12,7 +12,7 @@ import typer
 from tidemark import __version__
 from tidemark.cli import listing
 from tidemark.cli.planning import advise
-from tidemark.cli.reference import keep
+from tidemark.cli.reference import keep, site
 from tidemark.cli.words import MORE_VALUES, OLD_NAMES
 from tidemark.process_lifetime import say
 
@@ -33,6 +33,7 @@ FUNCTIONS: dict[str, Callable[..., None]] = {
     "show claim": listing.show_claim,
     "advise": advise,
     "keep": keep,
+    "site": site,
     "--version": version,
 }
 

@@ -21,6 +21,7 @@ OLD_NAMES = {
     "plan": "advise",
     "reference": "keep",
     "bench": "overhead",
+    "gallery": "site",
     "version": "--version",
 }
 HELP = "'./tidemark --help' lists the commands"

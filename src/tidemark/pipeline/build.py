@@ -190,13 +190,6 @@ def subjects(made: Sequence[Part]) -> list[Subject]:
     return [Subject(part.measures, part.results.questions) for part in made]
 
 
-def build_gallery(places: Sequence[Path], target: Path) -> Path:
-    """Write the gallery of archives and results folders to `target`, and return its path."""
-    from tidemark.results.report.page import write_gallery
-
-    return write_gallery(places, lambda run_set: subjects(parts(run_set)), target)
-
-
 def claim(place: Path, identity: str) -> Row:
     """Return the row of one claim of any study, from `place`: a results folder, an archive, or reference results.
 

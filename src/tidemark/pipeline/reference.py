@@ -131,12 +131,13 @@ def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
         RUN_FILES: run_files_page(
             {name: found for name, study in registry().items() if (found := study.results.run_files) is not None}
         ),
-        **_pages_of_systems(kept),
-        **_pictures(kept),
+        **pages_of_systems(kept),
+        **pictures(kept),
     }
 
 
-def _pages_of_systems(kept: Path) -> dict[str, str]:
+def pages_of_systems(kept: Path) -> dict[str, str]:
+    """Return a page for each system, and one that lists them, by path."""
     claimed: dict[str, list[tuple[str, str, str]]] = {}
     for book in books():
         for claim in load_claims(book):
@@ -145,7 +146,8 @@ def _pages_of_systems(kept: Path) -> dict[str, str]:
     return system_pages(systems(), kept, claimed)
 
 
-def _pictures(kept: Path) -> dict[str, str]:
+def pictures(kept: Path) -> dict[str, str]:
+    """Return the first page's picture for light and dark pages, by path; empty without results to draw."""
     from tidemark.results.figures import glance as drawing  # imports Matplotlib, as figures do
 
     found = glance(kept, FIRST)

@@ -127,7 +127,7 @@ def runnable() -> list[str]:
 
 def test_commands_are_run_here() -> None:
     assert {each.split()[1] for each in runnable()} >= {
-        "doctor", "list", "show", "advise", "compare", "archive", "gallery", "keep", "artifact", "analyse",
+        "doctor", "list", "show", "advise", "compare", "archive", "site", "keep", "artifact", "analyse",
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Tests of the gallery: result sets side by side, each compared only within itself, and damaged ones refused."""
+"""Tests of archives on a page and in the site: each compared only within itself, and damaged ones refused."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.results.links import ADDRESSES, REFERENCE, addresses, pages, problems
+from tests.results.test_site import MOST_BYTES
 from tests.runs.runset import DUCKLAKE, NULL, PYICEBERG, batched, write_run_set
-from typer.testing import CliRunner
 
-from tidemark.cli.main import app
-from tidemark.errors import AnalysisError
-from tidemark.pipeline.build import build_claims, build_gallery, build_tables
+from tidemark.errors import AnalysisError, ConfigError
+from tidemark.pipeline.build import build_claims, build_tables, parts, subjects
+from tidemark.pipeline.site import build_site
 from tidemark.results.archive.pack import write_archive
+from tidemark.results.report.page import write_gallery
 
 MODELS = [DUCKLAKE, batched(DUCKLAKE), replace(NULL, median_ms=1.0)]
 
@@ -35,6 +37,10 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return made
 
 
+def gallery(places: list[Path], target: Path) -> Path:
+    return write_gallery(places, lambda run_set: subjects(parts(run_set)), target)
+
+
 def data_of(page: Path) -> dict[str, Any]:
     found = re.search(r'<script id="data" type="application/json">(.*?)</script>', page.read_text(), re.DOTALL)
     assert found is not None
@@ -43,7 +49,7 @@ def data_of(page: Path) -> dict[str, Any]:
 
 
 def test_each_result_set_has_a_separate_comparison(archives: list[Path], tmp_path: Path) -> None:
-    page = build_gallery(archives, tmp_path / "deep" / "gallery.html")
+    page = gallery(archives, tmp_path / "deep" / "gallery.html")
     data = data_of(page)
     assert [each["name"] for each in data["gallery"]] == ["laptop", "server"]
     assert [each["synthetic"] for each in data["gallery"]] == [True, False]
@@ -63,7 +69,7 @@ def test_duplicate_names_are_numbered_and_folders_are_accepted(archives: list[Pa
     (tmp_path / "other").mkdir()
     twin = shutil.copy(archives[0], tmp_path / "other" / "laptop.zip")
     results = write_run_set(tmp_path / "mine", MODELS, window_s=1.0)
-    data = data_of(build_gallery([archives[0], Path(twin), results], tmp_path / "gallery.html"))
+    data = data_of(gallery([archives[0], Path(twin), results], tmp_path / "gallery.html"))
     assert [each["name"] for each in data["gallery"]] == ["laptop", "laptop (2)", "results"]
     assert data["gallery"][2]["sha256"] == ""
 
@@ -77,12 +83,30 @@ def test_changed_archive_is_refused_by_name(archives: list[Path], tmp_path: Path
                 content = content.replace(b'"events": ', b'"events": 1')
             new.writestr(member, content)
     with pytest.raises(AnalysisError, match=r"forged\.zip.*run-1/run\.json"):
-        build_gallery([archives[1], forged], tmp_path / "gallery.html")
+        gallery([archives[1], forged], tmp_path / "gallery.html")
     assert not (tmp_path / "gallery.html").exists()
 
 
-def test_command_prints_the_path_of_the_page(archives: list[Path], tmp_path: Path) -> None:
-    target = tmp_path / "gallery.html"
-    done = CliRunner().invoke(app, ["gallery", *map(str, archives), "--target", str(target)])
-    assert done.exit_code == 0 and str(target) in done.output
-    assert target.is_file()
+def test_site_has_each_archive_with_its_pages_and_its_report(archives: list[Path], tmp_path: Path) -> None:
+    site = build_site(REFERENCE, archives, tmp_path / "site").parent
+    assert problems(site) == []
+    assert max(path.stat().st_size for path in pages(site)) < MOST_BYTES
+    homes = [path for path in (site / "archives").iterdir() if path.is_dir()]
+    assert {(home / "archive.zip").read_bytes() for home in homes} == {each.read_bytes() for each in archives}
+    assert all((home / "streams" / "tables" / "matrix.html").is_file() for home in homes)
+    assert [len(data_of(home / "report.html")["gallery"]) for home in homes] == [1, 1]
+    assert len(data_of(site / "archives" / "report.html")["gallery"]) == 2
+    assert set(ADDRESSES.read_text().splitlines()) <= set(addresses(site)), "an archive takes no address away"
+
+
+def test_damaged_or_doubled_archive_leaves_the_site_as_it_was(archives: list[Path], tmp_path: Path) -> None:
+    site = build_site(REFERENCE, [], tmp_path / "site").parent
+    before = addresses(site)
+    damaged = tmp_path / "damaged.zip"
+    damaged.write_bytes(archives[0].read_bytes()[:-500])
+    with pytest.raises(AnalysisError, match=r"damaged\.zip"):
+        build_site(REFERENCE, [damaged], site)
+    with pytest.raises(ConfigError, match=r"laptop\.zip: found it twice"):
+        build_site(REFERENCE, [archives[0], archives[0]], site)
+    assert addresses(site) == before
+    assert {path.name for path in tmp_path.iterdir()} == {"damaged.zip", "site"}

@@ -1,4 +1,4 @@
-// The first part of the page: warnings and facts to read before any number, the answers, and a gallery's archives.
+// The first part of the page: warnings and facts to read before any number, the answers, and the archives that the results are from.
 "use strict";
 
 const LONG = 200; // characters: longer texts are folded, so that the answers stay in sight
@@ -53,8 +53,10 @@ function archives() {
   const found = REPORT.gallery ?? [];
   byId("archives").hidden = !found.length;
   if (!found.length) return;
-  document.title = "Tidemark: gallery";
-  byId("title").append(": results of several archives");
+  const title = found.length > 1 ? "several archives" : found[0].name;
+  document.title = `Tidemark: ${title}`;
+  byId("title").append(`: ${title}`);
+  byId("archives-head").after(make("p", make("a", "Back to the site", { href: "index.html" })));
   const columns = [
     ["Results", each => [make("b", each.title || each.name), " ", make("code", [each.title && each.title !== each.name ? each.name : "", " ", each.sha256.slice(0, 12)], { title: `sha256 ${each.sha256}` })]],
     ["Machine", each => each.machine],

@@ -182,6 +182,12 @@ class Reference:
     schema_version: int = SCHEMA_VERSION
     runs: tuple[RunValues, ...] = ()
 
+    @property
+    def days(self) -> tuple[str, ...]:
+        """Days on which the first and the last run began, once if it is the same; empty if they were not recorded."""
+        found = sorted({run.started_at[:10] for run in self.runs})
+        return tuple(dict.fromkeys((*found[:1], *found[-1:])))
+
 
 def run_values(measures: Measures) -> tuple[RunValues, ...]:
     """Return the headline quantities of each counted run, in the order in which runs began."""

@@ -272,6 +272,7 @@ def _worst_first(found: Sequence[Shown]) -> list[Shown]:
 
 def _claimed(each: Shown) -> Iterator[str]:
     finding = each.finding
+    yield f'<a id="{finding.id}"></a>\n'
     yield f"## {finding.title}\n"
     yield from _seen(finding)
     yield f"- Seen {'by arithmetic' if finding.arithmetic else f'in {" and in ".join(_counts(each))}'}."
@@ -306,6 +307,7 @@ def _case(each: Shown) -> Iterator[str]:
 def _before(each: Shown) -> Iterator[str]:
     finding = each.finding
     assert finding.published is not None
+    yield f'<a id="{finding.id}"></a>\n'
     yield f"### {finding.title}\n"
     yield from _seen(finding)
     if each.counts:

@@ -79,8 +79,8 @@ class Glance:
 
     def _origin(self, rates: list[Panel], files: dict[str, Cell]) -> Iterator[str]:
         about = self.reference.about
-        days = sorted({run.started_at[:10] for run in self.reference.runs})
-        when = f" on {' to '.join(dict.fromkeys((days[0], days[-1])))}" if days else ""
+        days = self.reference.days
+        when = f" on {' to '.join(days)}" if days else ""
         machines = " and ".join(re.sub(r" \(identity \w+\)", "", each) for each in about.machines)
         dataset = re.sub(r", sha256 \w+", "", about.dataset)
         yield f"{released(about, about.stacks[-1])}. Measured{when} on {machines}: {about.sizes}; {dataset}."

@@ -1,6 +1,6 @@
 """HTML report: one file that contains its data, style and scripts, and needs no network access.
 
-The gallery is the same page with the report's first table for many result sets, including other people's.
+The gallery is the same page with the report's first table for one or more archives; the results site has it.
 """
 
 from __future__ import annotations

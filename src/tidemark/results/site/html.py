@@ -1,0 +1,108 @@
+"""HTML of the results site: templates, texts in Markdown, and links that hold in any folder and without a server."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+
+from tidemark import __version__
+from tidemark.paths import REPOSITORY
+from tidemark.results.report.page import PAGE
+
+TEMPLATES = REPOSITORY / "workflow" / "report" / "site"
+STYLE = "style.css"
+COLOURS = re.compile(r":root[^{]*\{([^}]*)\}")  # in the report's style: the light ones, then the dark ones
+STUDIES = "docs/studies.md"
+SCROLL = '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>'
+ENVIRONMENT = Environment(
+    loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+)
+ENVIRONMENT.globals.update(version=__version__)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The folder of a site. `addresses` are the pages that texts may link to, as paths in the folder."""
+
+    folder: Path
+    addresses: Collection[str]
+
+    def write(self, address: str, template: str, **values: Any) -> None:
+        """Write the page `address` from a template; `root` leads from the page to the folder of the site."""
+        root = "../" * address.count("/")
+        self.put(address, ENVIRONMENT.get_template(template).render(root=root, address=address, **values))
+
+    def put(self, address: str, content: str) -> None:
+        path = self.folder / address
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+    def put_style(self) -> None:
+        """Write the style of all pages, with the report's colours."""
+        light, dark = COLOURS.findall((PAGE / STYLE).read_text())[:2]
+        colours = f":root {{{light}}}\n@media (prefers-color-scheme: dark) {{ :root {{{dark}}} }}\n"
+        self.put(STYLE, colours + (TEMPLATES / STYLE).read_text())
+
+    def markdown(self, lines: str | Sequence[str], source: str, address: str) -> Markup:
+        """Return a text of our documents as HTML.
+
+        `source` is its path in the repository. Links to a page of the site lead from `address` to that page; other
+        relative links become plain text.
+        """
+        parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+        parser.add_render_rule("table_open", lambda *_: SCROLL)
+        parser.add_render_rule("table_close", lambda *_: "</table></div>")
+        tokens = parser.parse(lines if isinstance(lines, str) else "\n".join(lines))
+        for token in tokens:
+            self._lead(token.children or (), source, address)
+        return Markup(parser.renderer.render(tokens, parser.options, {}))
+
+    def _lead(self, tokens: Sequence[Token], source: str, address: str) -> None:
+        open_links: list[Token] = []
+        for token in tokens:
+            if token.type == "link_open":
+                href = str(token.attrs["href"])
+                if not href.startswith(("#", "https://")):
+                    found = self._address(href, source)
+                    token.attrs = {"href": relative(found, address)} if found else {}
+                    token.tag = "a" if found else "span"
+                open_links.append(token)
+            elif token.type == "link_close":
+                token.tag = open_links.pop().tag
+
+    def _address(self, href: str, source: str) -> str | None:
+        """Return the page of the site for a link in `source`, with the anchor; None if there is none."""
+        path, _, anchor = href.partition("#")
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
+        if path == STUDIES and anchor:
+            path, anchor = f"{anchor.partition('-')[0]}/index.html", ""
+        elif path == STUDIES:
+            path = "index.html"
+        else:
+            path = address_of(path)
+        return f"{path}{'#' * bool(anchor)}{anchor}" if path in self.addresses else None
+
+
+def address_of(source: str) -> str:
+    """Return the page of a document below docs/, by its path in the repository."""
+    return re.sub(r"^docs/(.+)\.md$", r"\1/index.html", source)
+
+
+def relative(there: str, here: str) -> str:
+    """Return the link from the page `here` to `there`, both as paths in the folder of the site."""
+    return "../" * here.count("/") + there
+
+
+def section(text: str, study: str) -> Iterator[str]:
+    """Yield the lines of docs/studies.md on `study`: those between its heading and its results."""
+    for part in re.findall(rf"^## {re.escape(study)}: .*\n([\s\S]*?)^<!-- ", text, re.MULTILINE):
+        yield from part.strip().splitlines()

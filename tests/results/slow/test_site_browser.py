@@ -1,0 +1,38 @@
+"""Tests of the results site in a real browser: narrow and wide, light and dark, and by keyboard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.results.browser import CHROMIUM, Browser
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on PATH")
+PAGES = ("index", "streams/index", "streams/tables/matrix", "systems/index", "systems/ducklake/index")
+PAGES += ("claims/streams/index", "findings/index", "machines/index", "releases/index", "archives/index")
+WIDER = "document.documentElement.scrollWidth > window.innerWidth"
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1000, 1600])
+def test_pages_fit_their_width_and_log_nothing(browser: Browser, site: Path, width: int, dark: bool) -> None:
+    papers = set()
+    for name in PAGES:
+        page = browser.open(site / f"{name}.html", width=width, dark=dark)
+        assert not page.run(WIDER), name
+        assert not page.problems, name
+        assert all(each.startswith(("file://", "data:")) for each in page.requests), name
+        papers.add(page.run("getComputedStyle(document.body).backgroundColor"))
+        page.close()
+    assert papers == {"rgb(20, 24, 27)" if dark else "rgb(255, 255, 255)"}
+
+
+def test_tab_reaches_the_content_and_each_table(browser: Browser, site: Path) -> None:
+    page = browser.open(site / "streams/index.html", width=400)
+    page.press("Tab")
+    assert page.run("document.activeElement.className") == "skip"
+    reached = set()
+    for _ in range(40):
+        page.press("Tab")
+        reached.add(page.run("document.activeElement.getAttribute('aria-label')"))
+    assert "Published claims" in reached
