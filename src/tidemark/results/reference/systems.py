@@ -82,18 +82,18 @@ def _page(
     )
     yield from (f"- {note}" for note in system.notes)
     yield from ("",) if system.notes else ()
-    options = dataclasses.fields(system.Options)
-    if options:
-        yield "## Options\n"
-        rows = [(f"`{each.name}`", f"`{each.default}`", each.metadata.get("help", "")) for each in options]
-        yield markdown_grid(("option", "default", "meaning"), rows)
-        yield ""
     yield "## Numbers\n"
     if not found:
         yield "There are none in `reference/`: it is not measured by default, or no study has measured it there.\n"
     for each in found:
         yield f"### {each.study}, stack {each.stack}\n"
         yield markdown_grid(("", "value"), each.cells)
+        yield ""
+    options = dataclasses.fields(system.Options)
+    if options:
+        yield "## Options\n"
+        rows = [(f"`{each.name}`", f"`{each.default}`", each.metadata.get("help", "")) for each in options]
+        yield markdown_grid(("option", "default", "meaning"), rows)
         yield ""
     if claimed:
         yield "## Published claims that name it\n"
