@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.judge import unjudged
 from tidemark.results.reference.content import FILE, TABLES, folders, read_references
+from tidemark.results.reference.findings import FOLDER as EVIDENCE
 from tidemark.results.reference.findings import page, shown
 from tidemark.results.reference.front import MATRIX, glance, narrow
 from tidemark.results.reference.systems import GENERATED
@@ -41,6 +43,7 @@ from tidemark.studies.study import registry
 
 TEXTS = ("docs/trust.md", "docs/method.md")  # that the pages of results lead to
 REPORT = "report.html"
+OF_STUDY = re.compile(r"^### (\w+),", re.MULTILINE)  # headings of a system's page
 DIGITS = 12  # of the SHA-256 of an archive, in its address
 
 
@@ -91,15 +94,19 @@ def _sets(place: Path, site: Path) -> list[ResultSet]:
             asked = usual_columns(study.results.questions, [column.key for column in matrix.columns])
             first = ShownTable.of(narrow(matrix, asked))
         address = folder.relative_to(site).as_posix()
-        made.append(ResultSet(address, folder, study.title, study.question, reference, first))
+        title = study.title if place == site else f"{study.title} (archive {place.name})"
+        made.append(ResultSet(address, folder, title, study.question, reference, first))
     return sorted(made, key=lambda each: each.about.study != FIRST)
 
 
 def _write(folder: Path, kept: Path, sets: Sequence[ResultSet], archives: Sequence[Archive]) -> None:
     texts = dict(_texts(kept))
+    evidence = [path.relative_to(kept).as_posix() for path in sorted((kept / EVIDENCE).glob("*.json"))]
     names = ["claims", *(f"claims/{book.study}" for book in books()), *(each.address for each in sets)]
-    site = Site(folder, {"index.html", *(f"{name}/index.html" for name in names), *map(address_of, texts)})
+    site = Site(folder, {"index.html", *(f"{name}/index.html" for name in names), *map(address_of, texts), *evidence})
     site.put_style()
+    for name in evidence:
+        site.put(name, (kept / name).read_text())
     studies = (REPOSITORY / "docs" / "studies.md").read_text()
     whole = [*sets, *(each for archive in archives for each in archive.sets)]
     entries = [write_set(site, each, [*section(studies, each.about.study)] if each in sets else []) for each in whole]
@@ -116,7 +123,8 @@ def _write(folder: Path, kept: Path, sets: Sequence[ResultSet], archives: Sequen
 
 def _texts(kept: Path) -> Iterator[tuple[str, str]]:
     """Yield the documents that are pages of the site, with their paths."""
-    yield from ((source, text.replace(GENERATED, "")) for source, text in pages_of_systems(kept).items())
+    for source, text in pages_of_systems(kept).items():
+        yield source, OF_STUDY.sub(r"### [\1](../studies.md#\1),", text.replace(GENERATED, ""))
     yield FINDINGS, page([shown(finding, kept) for finding in all_findings()])
     yield from ((source, (REPOSITORY / source).read_text()) for source in TEXTS)
 

@@ -295,7 +295,8 @@ def _counts(each: Shown) -> Iterator[str]:
 def _case(each: Shown) -> Iterator[str]:
     evidence = each.evidence
     assert evidence is not None
-    yield f"One case (all of it in `reference/{FOLDER}/{each.finding.id}.json`):\n"
+    path = f"reference/{FOLDER}/{each.finding.id}.json"
+    yield f"One case (all of it in [`{path}`](../{path})):\n"
     yield "```"
     yield next(attempt.said for attempt in evidence.attempts if attempt.seen)
     for name, value in (evidence.case or {}).items():

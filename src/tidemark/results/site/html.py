@@ -88,7 +88,7 @@ class Site:
         elif path == STUDIES:
             path = "index.html"
         else:
-            path = address_of(path)
+            path = address_of(path).removeprefix("reference/")
         return f"{path}{'#' * bool(anchor)}{anchor}" if path in self.addresses else None
 
 

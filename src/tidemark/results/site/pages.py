@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tidemark import __version__
 from tidemark.results.claims.judge import Row
 from tidemark.results.reference.content import TABLES
+from tidemark.results.reference.glance import released
 from tidemark.results.site.html import Site, address_of
 from tidemark.results.site.sets import ResultSet, ShownClaim, ShownTable, machine
 
@@ -123,7 +124,7 @@ def write_releases(site: Site, sets: Sequence[ResultSet]) -> None:
             f"{of.anchor}-{stack}",
             (
                 Item(of.title, f"{of.address}/index.html", f", measured {of.measured}"),
-                *(Item(f"{each.program} {each.version}") for each in of.about.versions if each.stack == stack),
+                Item(released(of.about, stack)),
             ),
         )
         for of in sets

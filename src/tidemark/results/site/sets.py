@@ -16,7 +16,7 @@ from tidemark.results.claims.judge import counts_text
 from tidemark.results.reference.content import TABLES, About, Figure, Held, Reference
 from tidemark.results.tables.table import Table, read_table
 
-MOST_CELLS = 4_000  # that a page shows of a table: about 200 kB
+MOST_CELLS = 3_000  # that a page shows of a table: about 200 kB
 IDENTITY = re.compile(r" \(identity (\w+)\)")
 
 
