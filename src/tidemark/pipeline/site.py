@@ -37,7 +37,7 @@ from tidemark.results.site.pages import (
     write_set,
     write_text,
 )
-from tidemark.results.site.sets import ResultSet, ShownTable
+from tidemark.results.site.sets import ResultSet
 from tidemark.results.tables.table import read_table
 from tidemark.studies.study import registry
 
@@ -72,7 +72,7 @@ def _archives(places: Sequence[Path], site: Path) -> list[Archive]:
             digest = sha256_of(file)
             home = site / "archives" / digest[:DIGITS]
             if home.exists():
-                raise ConfigError(f"{place}: found it twice; name each archive once")
+                raise ConfigError(f"{place}: holds the same as another one that is given; name each once")
             build_reference(file, home)
             shutil.copy(file, home / "archive.zip")
         write_gallery([place], lambda run_set: subjects(parts(run_set)), home / REPORT)
@@ -92,7 +92,7 @@ def _sets(place: Path, site: Path) -> list[ResultSet]:
         if path.is_file():
             matrix = read_table(path)
             asked = usual_columns(study.results.questions, [column.key for column in matrix.columns])
-            first = ShownTable.of(narrow(matrix, asked))
+            first = narrow(matrix, asked)
         address = folder.relative_to(site).as_posix()
         title = study.title if place == site else f"{study.title} (archive {place.name})"
         made.append(ResultSet(address, folder, title, study.question, reference, first))
@@ -109,7 +109,8 @@ def _write(folder: Path, kept: Path, sets: Sequence[ResultSet], archives: Sequen
         site.put(name, (kept / name).read_text())
     studies = (REPOSITORY / "docs" / "studies.md").read_text()
     whole = [*sets, *(each for archive in archives for each in archive.sets)]
-    entries = [write_set(site, each, [*section(studies, each.about.study)] if each in sets else []) for each in whole]
+    for each in whole:
+        write_set(site, each, [*section(studies, each.about.study)] if each in sets else [])
     for source, text in texts.items():
         write_text(site, source, text)
     rows = [unjudged(claim, book, "") for book in books() for claim in load_claims(book)]
@@ -118,7 +119,7 @@ def _write(folder: Path, kept: Path, sets: Sequence[ResultSet], archives: Sequen
     write_releases(site, whole)
     write_archives(site, archives)
     _front(site, kept, sets, archives)
-    write_index(site, entries)
+    write_index(site, whole)
 
 
 def _texts(kept: Path) -> Iterator[tuple[str, str]]:

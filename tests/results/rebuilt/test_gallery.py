@@ -106,7 +106,7 @@ def test_damaged_or_doubled_archive_leaves_the_site_as_it_was(archives: list[Pat
     damaged.write_bytes(archives[0].read_bytes()[:-500])
     with pytest.raises(AnalysisError, match=r"damaged\.zip"):
         build_site(REFERENCE, [damaged], site)
-    with pytest.raises(ConfigError, match=r"laptop\.zip: found it twice"):
+    with pytest.raises(ConfigError, match=r"laptop\.zip: holds the same as another"):
         build_site(REFERENCE, [archives[0], archives[0]], site)
     assert addresses(site) == before
     assert {path.name for path in tmp_path.iterdir()} == {"damaged.zip", "site"}

@@ -17,6 +17,7 @@ from markupsafe import Markup
 from tidemark import __version__
 from tidemark.paths import REPOSITORY
 from tidemark.results.report.page import PAGE
+from tidemark.results.site.sets import cell_parts, here, identity, without_identity
 
 TEMPLATES = REPOSITORY / "workflow" / "report" / "site"
 STYLE = "style.css"
@@ -27,6 +28,7 @@ ENVIRONMENT = Environment(
     loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
 ENVIRONMENT.globals.update(version=__version__)
+ENVIRONMENT.filters.update({each.__name__: each for each in (cell_parts, here, identity, without_identity)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Site:
                 href = str(token.attrs["href"])
                 if not href.startswith(("#", "https://")):
                     found = self._address(href, source)
-                    token.attrs = {"href": relative(found, address)} if found else {}
+                    token.attrs = {"href": "../" * address.count("/") + found} if found else {}
                     token.tag = "a" if found else "span"
                 open_links.append(token)
             elif token.type == "link_close":
@@ -95,11 +97,6 @@ class Site:
 def address_of(source: str) -> str:
     """Return the page of a document below docs/, by its path in the repository."""
     return re.sub(r"^docs/(.+)\.md$", r"\1/index.html", source)
-
-
-def relative(there: str, here: str) -> str:
-    """Return the link from the page `here` to `there`, both as paths in the folder of the site."""
-    return "../" * here.count("/") + there
 
 
 def section(text: str, study: str) -> Iterator[str]:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tidemark import __version__
 from tidemark.results.claims.judge import Row
-from tidemark.results.reference.content import TABLES
+from tidemark.results.reference.content import TABLES, Held
 from tidemark.results.reference.glance import released
 from tidemark.results.site.html import Site, address_of
-from tidemark.results.site.sets import ResultSet, ShownClaim, ShownTable, machine
+from tidemark.results.site.sets import ResultSet, identity, without_identity
 
 INDEX, SCHEMA_VERSION = "index.json", 1
 MARK = "tidemark_site"  # the key of INDEX that tells that a folder is a site
 RESULTS = "Stream writes, many writers, freshness and catalogs of lakehouse tables, measured by Tidemark."
+MOST_CELLS = 3_000  # that a page shows of a table: about 200 kB
+
+type Items = list[tuple[str, str, str]]  # words, address of their page or "", and the words after them
+type Sections = list[tuple[str, str, Items]]  # title, anchor, content
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,84 +37,62 @@ class Archive:
         return f"{self.size_bytes / 1e6:.1f} MB"
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    words: str
-    address: str = ""
-    after: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    title: str
-    anchor: str
-    items: tuple[Item, ...]
-
-
-def write_set(site: Site, of: ResultSet, description: Sequence[str]) -> Mapping[str, object]:
-    """Write the page of a study and one of each table, with its CSV; return the study's entry in the index.
+def write_set(site: Site, of: ResultSet, description: Sequence[str]) -> None:
+    """Write the page of a study and one of each table, with its CSV.
 
     `description` is a text of docs/studies.md about the study.
     """
-    tables = []
-    for table in of.read_tables():
+    about = {"description": of.question, "set": of}
+    for table in of.tables():
         address = f"{of.address}/{TABLES}/{table.name}"
         site.put(f"{address}.csv", table.csv())
-        tables.append(ShownTable.of(table))
-        told = f"{table.title}. {of.question}"
-        site.write(f"{address}.html", "table.html", title=table.title, description=told, set=of, table=tables[-1])
+        most = max(MOST_CELLS // len(table.columns), 1)
+        site.write(f"{address}.html", "table.html", title=table.title, **about, table=table, most=most)
     address = f"{of.address}/index.html"
     text = site.markdown(description, "docs/studies.md", address)
-    site.write(address, "study.html", title=of.title, description=of.question, set=of, tables=tables, text=text)
-    return of.entry(tables)
+    site.write(address, "study.html", title=of.title, **about, text=text)
 
 
 def write_text(site: Site, source: str, text: str) -> None:
     """Write a page from a document in Markdown; `source` is its path in the repository."""
     title, _, body = text.removeprefix("# ").partition("\n")
-    address = address_of(source)
-    html = site.markdown(body, source, address)
-    site.write(address, "page.html", title=title, description=f"{title}. {RESULTS}", text=html)
+    html = site.markdown(body, source, address_of(source))
+    site.write(address_of(source), "page.html", title=title, description=f"{title}. {RESULTS}", text=html)
 
 
 def write_claims(site: Site, rows: Sequence[Row], sets: Sequence[ResultSet], titles: Mapping[str, str]) -> None:
     """Write a page with the claims of each study, an anchor each, and one that lists the pages."""
-    studies = dict.fromkeys(row.study for row in rows)
-    items = []
-    for study in studies:
-        held: dict[str, list[ShownClaim]] = {}
-        ours = [each for each in sets if each.about.study == study]
-        for each in (ShownClaim.of(found) for of in ours for found in of.reference.held):
+    items: Items = []
+    for study in dict.fromkeys(row.study for row in rows):
+        held: dict[str, list[Held]] = {}
+        ours = [of for of in sets if of.about.study == study]
+        for each in (each for of in ours for each in of.reference.held):
             held.setdefault(each.claim, []).append(each)
-        shown = [row for row in rows if row.study == study]
-        title, address = f"Claims of the study {study}", f"claims/{study}/index.html"
-        told = f"{len(shown)} published claims, tested again: {titles[study]}"
-        site.write(
-            address, "claims.html", title=title, description=told, of=titles[study], rows=shown, held=held, sets=ours
-        )
-        counts = next((each.stacks[0].counts for each in ours), "none kept in the reference results")
-        items.append(Item(study, address, f": {len(shown)} claims of {titles[study]}; {counts}"))
+        mine = [row for row in rows if row.study == study]
+        told = f"{len(mine)} claims of {titles[study]}"
+        address, title = f"claims/{study}/index.html", f"Claims of the study {study}"
+        about = {"title": title, "description": f"{told}, tested again.", "of": titles[study]}
+        site.write(address, "claims.html", **about, rows=mine, held=held, sets=ours)
+        counts = next((each for of in ours for each in of.counts.values()), "none kept in the reference results")
+        items.append((study, address, f": {told}; {counts}"))
     lead = "Sentences with a number from publications on these systems, each tested again."
-    _list(site, "claims", "Published claims", lead, [Section("By study", "studies", tuple(items))])
+    _list(site, "claims", "Published claims", lead, [("By study", "studies", items)])
 
 
 def write_machines(site: Site, sets: Sequence[ResultSet]) -> None:
     """Write the page of all machines, an anchor each."""
-    found: dict[str, list[ResultSet]] = {}
+    found: dict[str, Items] = {}
     for of in sets:
-        for words in of.about.machines:
-            found.setdefault(words, []).append(of)
+        for machine in of.about.machines:
+            item = (of.title, f"{of.address}/index.html", f": {of.about.sizes}; measured {of.measured}")
+            found.setdefault(machine, []).append(item)
     lead = (
         "Where it was measured. Absolute times follow the machine, its disk's flushes above all; ratios between "
         "systems carry over better. Two machines of the same kind have different identities."
     )
     sections = [
-        Section(
-            f"{machine(words).words}, {machine(words).anchor[:6]}",
-            machine(words).anchor,
-            tuple(Item(of.title, f"{of.address}/index.html", f": {of.about.sizes}; {of.measured}") for of in ours),
-        )
-        for words, ours in found.items()
+        (f"{without_identity(machine)}, {identity(machine)[:6]}", identity(machine), items)
+        for machine, items in found.items()
     ]
     _list(site, "machines", "Machines", lead, sections)
 
@@ -118,18 +100,12 @@ def write_machines(site: Site, sets: Sequence[ResultSet]) -> None:
 def write_releases(site: Site, sets: Sequence[ResultSet]) -> None:
     """Write the page of the releases that each study measured, an anchor for each stack."""
     lead = "The programs behind each result, as they reported themselves; a stack is a locked set of client libraries."
-    sections = [
-        Section(
-            f"{of.about.name}, stack {stack}",
-            f"{of.anchor}-{stack}",
-            (
-                Item(of.title, f"{of.address}/index.html", f", measured {of.measured}"),
-                Item(released(of.about, stack)),
-            ),
-        )
-        for of in sets
-        for stack in of.about.stacks
-    ]
+    sections: Sections = []
+    for of in sets:
+        for stack in of.about.stacks:
+            items = [(of.title, f"{of.address}/index.html", f", measured {of.measured}")]
+            items.append((released(of.about, stack), "", ""))
+            sections.append((f"{of.about.name}, stack {stack}", f"{of.anchor}-{stack}", items))
     _list(site, "releases", "Releases", lead, sections)
 
 
@@ -143,18 +119,12 @@ def write_archives(site: Site, archives: Sequence[Archive]) -> None:
         site.write(address, "archive.html", title=title, description=told, archive=archive)
 
 
-def write_index(site: Site, entries: Iterable[Mapping[str, object]]) -> None:
-    """Write index.json: every result set with its files; paths are relative to the site."""
-    whole = {MARK: SCHEMA_VERSION, "made_by": f"Tidemark {__version__}", "sets": list(entries)}
+def write_index(site: Site, sets: Sequence[ResultSet]) -> None:
+    """Write index.json: every result set with its files, as paths in the site."""
+    whole = {MARK: SCHEMA_VERSION, "made_by": f"Tidemark {__version__}", "sets": [of.entry() for of in sets]}
     site.put(INDEX, json.dumps(whole, indent=1) + "\n")
 
 
-def _list(site: Site, name: str, title: str, lead: str, sections: Sequence[Section]) -> None:
-    site.write(
-        f"{name}/index.html",
-        "list.html",
-        title=title,
-        description=f"{title}. {RESULTS}",
-        lead=lead,
-        sections=sections,
-    )
+def _list(site: Site, name: str, title: str, lead: str, sections: Sections) -> None:
+    about = {"title": title, "description": f"{title}. {RESULTS}"}
+    site.write(f"{name}/index.html", "list.html", **about, lead=lead, sections=sections)
