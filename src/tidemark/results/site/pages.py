@@ -84,7 +84,7 @@ def write_machines(site: Site, sets: Sequence[ResultSet]) -> None:
     found: dict[str, Items] = {}
     for of in sets:
         for machine in of.about.machines:
-            item = (of.title, f"{of.address}/index.html", f": {of.about.sizes}; measured {of.measured}")
+            item = (of.title, f"{of.address}/index.html", f": {of.about.sizes}; measured: {of.measured}")
             found.setdefault(machine, []).append(item)
     lead = (
         "Where it was measured. Absolute times follow the machine, its disk's flushes above all; ratios between "
@@ -103,7 +103,7 @@ def write_releases(site: Site, sets: Sequence[ResultSet]) -> None:
     sections: Sections = []
     for of in sets:
         for stack in of.about.stacks:
-            items = [(of.title, f"{of.address}/index.html", f", measured {of.measured}")]
+            items = [(of.title, f"{of.address}/index.html", f"; measured: {of.measured}")]
             items.append((released(of.about, stack), "", ""))
             sections.append((f"{of.about.name}, stack {stack}", f"{of.anchor}-{stack}", items))
     _list(site, "releases", "Releases", lead, sections)

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from tidemark.analysis.formatting import Cell, MissingCell, estimate_text, shown
 from tidemark.analysis.statistics import Estimate
-from tidemark.results.claims.claims import NOT_TESTABLE, REPRODUCED, VERDICTS
+from tidemark.results.claims.claims import INCONCLUSIVE, NOT_TESTABLE, REPRODUCED, VERDICTS
 from tidemark.results.claims.judge import counts_text
 from tidemark.results.reference.content import TABLES, About, Held, Reference
 from tidemark.results.tables.table import Table, read_table
 
 IDENTITY = re.compile(r" \(identity (\w+)\)")
-LATER = {REPRODUCED: 1, NOT_TESTABLE: 2}  # verdicts that surprise less than others
+LATER = {INCONCLUSIVE: 1, REPRODUCED: 2, NOT_TESTABLE: 3}  # verdicts that surprise less than others
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ResultSet:
 
     @property
     def measured(self) -> str:
-        return " to ".join(self.reference.days) or "on a day that was not recorded"
+        return " to ".join(self.reference.days) or "not recorded"
 
     @property
     def command(self) -> str:
