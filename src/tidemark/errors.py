@@ -14,7 +14,8 @@ TidemarkError                1  any error without a more specific class
 ├── RebootNeeded            11  the next series waits for a restart of the machine
 ├── Incomparable            12  two result sets must not be compared
 ├── MachineError            13  the machine cannot do what the configuration asks
-└── AnalysisError           14  run files cannot be read, or are inconsistent
+├── AnalysisError           14  run files cannot be read, or are inconsistent
+└── CountsDiffer            15  the counts of a commit are not those that were kept
 
 The number is the exit code of a command that ends with that error. 0 is success, and 130 an interruption:
 Ctrl-C, SIGTERM or a closed terminal.
@@ -97,6 +98,10 @@ class MachineError(TidemarkError):
 
 class AnalysisError(TidemarkError):
     exit_code = 14
+
+
+class CountsDiffer(TidemarkError):
+    exit_code = 15
 
 
 def is_disk_full(error: BaseException | None) -> bool:

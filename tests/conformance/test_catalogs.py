@@ -18,6 +18,7 @@ import psutil
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from tidemark.machine import strace
 from tidemark.services.http import open_url
 from tidemark.services.postgres import Postgres
 from tidemark.services.seaweedfs import InBucket
@@ -48,8 +49,7 @@ from tidemark.systems.registry import of_kind
 
 from .conftest import ODD, OF_A_STACK, Servers
 from .faulty_proxy import proxy
-from .strace import READS as READS_A_CLIENT
-from .strace import Counts, counts, parse, tracing, why_not
+from .strace import CALLS, Counts, counts, parse
 
 Opened = Callable[[type[CatalogSystem]], CatalogSystem]
 NAMESPACE, TABLE, VIEW = CREATIONS
@@ -312,7 +312,7 @@ def test_syncs_and_programs_of_an_update_are_as_declared(
     kind: type[CatalogSystem], opened: Opened, servers: Servers, tree: Tree, tmp_path: Path
 ) -> None:
     """Count with strace while one client updates a table repeatedly."""
-    reason = why_not()
+    reason = strace.why_not()
     if reason is not None or not kind.stores:
         pytest.skip(reason or "keeps nothing")
     system = opened(kind)
@@ -326,7 +326,7 @@ def test_syncs_and_programs_of_an_update_are_as_declared(
             connection.execute("CHECKPOINT")
     with working(system, tmp_path, first, updates) as (client, work):
         traced = {name: service.pids() for name, service in running.items()} | client
-        with tracing(traced, tmp_path) as files:
+        with strace.tracing(traced, tmp_path, CALLS) as files:
             began = time.time()
             work()
             ended = time.time()
@@ -334,7 +334,7 @@ def test_syncs_and_programs_of_an_update_are_as_declared(
     def counted(name: str) -> Counts:
         lines = files[name].read_text(errors="replace").splitlines()
         calls = [call for line in lines if (call := parse(line))]
-        sessions = {call.pid for call in calls if call.name == READS_A_CLIENT}
+        sessions = {call.pid for call in calls if call.name == strace.READS}
         background = {call.pid for call in calls} - sessions if name == "postgres" else set()
         return counts(calls, began, ended, UPDATED, background)
 

@@ -14,6 +14,7 @@ import pytest
 
 from tidemark.errors import SystemFailure
 from tidemark.machine import cachestat
+from tidemark.machine.strace import why_not
 from tidemark.paths import Workspace
 from tidemark.services.base import Service
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestNio, IcebergRestSettings
@@ -27,7 +28,7 @@ from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
 
 from .conftest import Servers, skip_where_it_is_not
-from .strace import Call, Counts, counts, parse, trace_writes, why_not
+from .strace import Call, Counts, counts, parse, trace_writes
 from .traced_client import BATCH, SINGLE, WRITES
 from .trips import YELLOW, trips
 

@@ -100,6 +100,15 @@ def test_statements_are_counted_once_counting_is_enabled(shared_workspace: Works
             with pytest.raises(psycopg.errors.UndefinedTable):
                 connection.execute("SELECT 1 FROM nowhere")
             assert server.statements("counted") == before + 10
+            assert server.statements() == server.statements("counted")
+            size = server.log_path.stat().st_size
+            assert server.transactions(size) == 0, "those of its own database are left out"
+            for count in (1, 2):
+                connection.execute("INSERT INTO kept VALUES (%s)", [7])  # a transaction by itself
+                with connection.transaction():
+                    connection.execute("SELECT a FROM kept")
+                    connection.execute("SELECT a + 1 FROM kept")
+                assert server.transactions(size) == 2 * count
     outside = Postgres(server.workspace, server.directory / "none", PostgresSettings("host=127.0.0.1"))
     with pytest.raises(ServiceError, match="was not started here"):
         outside.count_statements()

@@ -71,7 +71,7 @@ def _system(name: str) -> dict[str, Any]:
     """Return what is known of a system; raise ConfigError if there is none of this name."""
     from tidemark.systems.registry import registry
 
-    system = _one_of("system", name, registry())
+    system = one_of("system", name, registry())
     options = {
         option.name: {"default": option.default, "help": option.metadata.get("help", "")}
         for option in dataclasses.fields(system.Options)
@@ -87,12 +87,13 @@ def _study(name: str) -> dict[str, Any]:
     from tidemark.schema import sections
     from tidemark.studies.study import registry
 
-    study = _one_of("study", name, registry())
+    study = one_of("study", name, registry())
     settings = {key: rule["description"] for key, rule in sections()[name]["properties"].items()}
     return {"name": name, "title": study.title, "question": study.question, "settings": settings}
 
 
-def _one_of[T](kind: str, name: str, known: Mapping[str, T]) -> T:
+def one_of[T](kind: str, name: str, known: Mapping[str, T]) -> T:
+    """Return what `known` has of this name; raise ConfigError, with the nearest name, if it has nothing."""
     if name not in known:
         from tidemark.schema import nearest
 
@@ -160,7 +161,7 @@ def list_claims(
     from tidemark.studies.study import registry
 
     if study is not None:
-        _one_of("study", study, registry())
+        one_of("study", study, registry())
     known, judged = all_claims(study), judged_claims(results)
     if as_json:
         found = [
@@ -271,7 +272,7 @@ def show_results(
     from tidemark.studies.study import registry
 
     if study is not None:
-        _one_of("study", study, registry())
+        one_of("study", study, registry())
     console = Console()
     for summary in summaries(results, study):
         identity = [place for place, column in enumerate(summary.columns) if not column.interval]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import io
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -11,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
@@ -53,6 +56,18 @@ def files_below(folder: Path) -> tuple[Path, ...]:
     for parent, _, names in os.walk(folder):
         found += [path for name in names if (path := Path(parent, name)).is_file() and not path.is_symlink()]
     return tuple(sorted(found))
+
+
+class _Pickler(pickle.Pickler):
+    def reducer_override(self, value: object) -> Any:
+        return (type(None), ()) if isinstance(value, Child) else NotImplemented
+
+
+def pickled(value: object) -> bytes:
+    """Pickle `value` for another process: servers in it with their addresses and passwords, without their processes."""
+    sent = io.BytesIO()
+    _Pickler(sent).dump(value)
+    return sent.getvalue()
 
 
 class Service(ABC):
@@ -293,6 +308,12 @@ class Service(ABC):
     def host_and_port(self) -> tuple[str, int]:
         """Return the address that clients connect to, for use by proxies."""
         raise NotImplementedError(f"{self.title} has no one place that clients connect to")
+
+    def by_way_of(self, port: int) -> Self:
+        """Return a copy that clients reach at `port` of this machine's loopback, where a proxy listens."""
+        copied = copy.copy(self)
+        copied._port = port
+        return copied
 
     def address_outside(self) -> dict[str, str]:
         """Return the external server's address for `tidemark.services.leftovers`, without secrets."""

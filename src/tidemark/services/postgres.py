@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import secrets
 import signal
 from collections.abc import Sequence
@@ -37,9 +38,12 @@ ISOLATIONS = READ_COMMITTED, SERIALIZABLE = "read committed", "serializable"
 COUNTER = "pg_stat_statements"
 # Covers all entries; if the server evicted entries (dealloc), their counts are lost.
 STATEMENTS = f"""
-    SELECT (SELECT coalesce(sum(calls), 0)::bigint FROM {COUNTER} JOIN pg_database ON oid = dbid WHERE datname = %s),
-        dealloc FROM {COUNTER}_info
+    SELECT (SELECT coalesce(sum(calls), 0)::bigint FROM {COUNTER} JOIN pg_database ON oid = dbid
+        WHERE datname <> current_database() AND (%s::text IS NULL OR datname = %s)), dealloc FROM {COUNTER}_info
 """
+# Start of a statement's line in the log while statements are counted: its database and its transaction.
+LOGGED_AS = "statements=%d %v "
+LOGGED = re.compile(rb"^statements=(\S+) (\d+/\d+) LOG:  (?:statement|execute [^:]*): ", re.MULTILINE)
 DURABILITY_SETTINGS = ("fsync", "full_page_writes", "synchronous_commit", "wal_sync_method")
 IPC_RMID = 0
 SYSTEM_V_SEGMENTS = Path("/proc/sysvipc/shm")
@@ -204,31 +208,41 @@ class Postgres(Service):
         return files_below(self.data_directory / "pg_wal")
 
     def count_statements(self) -> None:
-        """Restart the server on the same data with statement counting, which costs statements some time.
+        """Count statements, which costs each some time; a server that runs is restarted on the same data.
 
         Raise ServiceError if the server is external.
         """
         if self.is_external:
             raise ServiceError(f"{self.title} was not started here, and is not restarted to count statements.")
         self._counts = True
-        self.restart()
-        with self.connect(autocommit=True) as connection:
-            connection.execute(f"CREATE EXTENSION IF NOT EXISTS {COUNTER}")
+        if self._child is not None:
+            self.restart()
 
-    def statements(self, database: str) -> int:
+    def statements(self, database: str | None = None) -> int:
         """Return the number of SQL statements completed in `database` since counting began; failed ones do not count.
 
-        The query runs in another database and is not counted. Raise ServiceError if the server evicted entries.
+        None: in all databases but the one of `dsn`, in which the query runs and is not counted. Raise ServiceError if
+        the server evicted entries.
         """
-        calls, evicted = self._row(STATEMENTS, [database])
+        calls, evicted = self._row(STATEMENTS, [database, database])
         if evicted:
             raise ServiceError(f"{self.title} had no room to count that many different statements: {evicted} times.")
         return int(calls)
 
+    def transactions(self, since: int) -> int:
+        """Return the number of transactions that clients began since byte `since` of the log, while statements count.
+
+        Those in the database of `dsn` are left out, as by `statements`. A statement outside a transaction is one.
+        """
+        with self.log_path.open("rb") as log:
+            log.seek(since)
+            found = LOGGED.findall(log.read())
+        return len({transaction for database, transaction in found if database != SUPERUSER.encode()})
+
     def version(self) -> str:
         return str(self._row("SHOW server_version")[0])
 
-    def _row(self, query: str, values: Sequence[str] = (), database: str | None = None) -> tuple[Any, ...]:
+    def _row(self, query: str, values: Sequence[str | None] = (), database: str | None = None) -> tuple[Any, ...]:
         """Return the one row of a query in a new session."""
         with self.connect(database, autocommit=True) as connection:
             (row,) = connection.execute(query.encode(), values or None).fetchall()
@@ -265,13 +279,17 @@ class Postgres(Service):
         command: list[str | Path] = [self._binaries / "postgres", "-D", self.data_directory]
         # No socket file: its path is limited to 107 bytes, and no client uses it.
         settings = ["listen_addresses=127.0.0.1", f"port={self._port}", "unix_socket_directories="]
-        settings += [f"shared_preload_libraries={COUNTER}"] * self._counts
+        if self._counts:
+            settings += [f"shared_preload_libraries={COUNTER}", "log_statement=all", f"log_line_prefix={LOGGED_AS}"]
         for setting in settings:
             command += ["-c", setting]
         return self._serve(command)
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, "database system is ready to accept connections", 60, log_start)
+        if self._counts:
+            with self.connect(autocommit=True) as connection:
+                connection.execute(f"CREATE EXTENSION IF NOT EXISTS {COUNTER}")
 
 
 def remove_segments(account: int | None, folder: Path = Path("/dev/shm")) -> None:

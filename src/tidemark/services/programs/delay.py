@@ -120,6 +120,8 @@ class Side(asyncio.Protocol):
 class Client(Side):
     """The client's side; it connects to the server once a handshake over the delayed link would have finished."""
 
+    beyond: type[Side] = Side  # the server's side
+
     def __init__(self, host: str, port: int, delay_s: float) -> None:
         super().__init__(delay_s)
         self._place = host, port
@@ -133,7 +135,7 @@ class Client(Side):
     async def _reach(self, wait_s: float) -> None:
         if wait_s:
             await asyncio.sleep(wait_s)
-        server = Side(self.delay_s)
+        server = self.beyond(self.delay_s)
         server.other = self
         assert self.transport is not None
         try:

@@ -1,0 +1,151 @@
+"""`tidemark anatomy`: the parts of single commits in exact counts, and their differences from kept ones."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tidemark.errors import ConfigError, CountsDiffer
+from tidemark.paths import REPOSITORY, Workspace
+from tidemark.process_lifetime import say
+
+if TYPE_CHECKING:
+    from tidemark.measure.anatomy.counts import Anatomy
+    from tidemark.systems.base import Variant
+
+DISTANCES_MS = (1, 20, 70)
+
+
+def anatomy(
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="One of the tables that 'list systems' prints.")],
+    commits: Annotated[
+        str, typer.Option(metavar="NUMBERS", help="Commits to count, by number from 1, such as 1,10,100,1000.")
+    ] = "1,10,100",
+    rows: Annotated[int, typer.Option(min=1, max=100_000, help="Rows of a commit.")] = 1,
+    runs: Annotated[
+        int, typer.Option(min=1, help="Tables to write; what differs between them is shown as a range.")
+    ] = 2,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="KEY=VALUE", help="An option of the system; 'show system SYSTEM' lists them."),
+    ] = None,
+    stack: Annotated[
+        str, typer.Option(metavar="NAME", help="The software stack; 'list stacks' lists them.")
+    ] = "thesis",
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", dir_okay=False, help="Counts of --json that were kept; exit code 15 if they differ."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON, to be kept.")] = False,
+) -> None:
+    """Count what one commit of a system consists of: files, file-system operations, SQL, round trips and requests.
+
+    Servers are started for it, and two tables are written: what both count alike is exact. With --against each count
+    that differs from a kept one is named in words, so that a client's releases can be held to it.
+    """
+    from tidemark.measure.anatomy.counts import Anatomy
+
+    variant, given = _variant(system, option or [])
+    numbers = _numbers(commits)
+    kept = None if against is None else Anatomy.read(against)
+    _enter(stack)
+    from tidemark.measure.anatomy.session import take_apart
+    from tidemark.pipeline.runner import locked
+    from tidemark.progress import Progress
+
+    workspace = Workspace(Path.cwd())
+    with locked(workspace), Progress(f"commits of {system}", runs * max(numbers)) as progress:
+
+        def report(done: int, _all: int) -> None:
+            progress.update(done)
+
+        found = take_apart(variant, given, workspace, stack, numbers, rows, runs, report)
+    if as_json:
+        print(found.to_json(), end="")
+    else:
+        _print_table(found)
+    if kept is not None:
+        differences = list(found.differences(kept))
+        for source, reason in found.left_out(kept).items():
+            say(f"tidemark: {source} not compared: {reason}")
+        print(*differences, sep="\n", file=sys.stderr if as_json else sys.stdout)
+        if differences:
+            raise CountsDiffer(f"{len(differences)} counts differ from {against}, as the lines above say")
+        say(f"tidemark: every count is as in {against}")
+
+
+def _variant(name: str, given: list[str]) -> tuple[Variant, dict[str, Any]]:
+    """Return the system with the options `given` (KEY=VALUE), and these; raise ConfigError if it is no table."""
+    import yaml
+
+    from tidemark.cli.listing import one_of
+    from tidemark.schema import Origin
+    from tidemark.systems.registry import SystemEntry, of_kind, registry, variant
+    from tidemark.systems.tables import TableSystem
+
+    kind = one_of("system", name, registry())
+    if not issubclass(kind, TableSystem):
+        raise ConfigError(f"found '{name}', which is {kind.kind}; allowed: {', '.join(of_kind(TableSystem))}")
+    options: dict[str, Any] = {}
+    for pair in given:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ConfigError(f"--option: found '{pair}'; allowed: KEY=VALUE, as 'show system {name}' lists them")
+        options[key] = yaml.safe_load(value)
+    if "rtt_ms" in options:
+        raise ConfigError("--option: found rtt_ms; allowed: all others, as a distance changes no count")
+    return variant(SystemEntry.parse(name, options), Origin("--option", {}), (), TableSystem), options
+
+
+def _numbers(commits: str) -> list[int]:
+    words = commits.split(",")
+    if not all(word.isdecimal() and int(word) > 0 for word in words):
+        raise ConfigError(f"--commits: found '{commits}'; allowed: numbers from 1 with commas between them: 1,10,100")
+    return sorted({int(word) for word in words})
+
+
+def _enter(stack: str) -> None:
+    """Continue in the environment of `stack`, unless this is it: clients and servers come from there."""
+    from tidemark.software.stacks import PIPELINE, provide
+
+    interpreter = provide(stack, Workspace(Path.cwd()))
+    if stack != PIPELINE and Path(sys.prefix) != interpreter.parents[1]:
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
+        os.execve(interpreter, [str(interpreter), "-m", "tidemark", *sys.argv[1:]], environment)
+
+
+def _print_table(found: Anatomy) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from tidemark.measure.anatomy.counts import Source, shown
+    from tidemark.measure.anatomy.session import IN_SERIES
+
+    console = Console()
+    versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
+    size = f"{found.rows:,} row{'' if found.rows == 1 else 's'} and {found.columns} columns"
+    print(f"{found.title}: a commit of {size}" + (f" ({versions})" if versions else ""))
+    table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0))
+    table.add_column("")
+    for number in found.commits:
+        table.add_column(f"commit {number:,}", justify="right", no_wrap=True)
+    for source in Source:
+        names = dict.fromkeys(name for counts in found.commits.values() for name in counts.get(source, {}))
+        for name in names:
+            table.add_row(name, *(shown(counts.get(source, {}).get(name, (0, 0))) for counts in found.commits.values()))
+        if names:
+            table.add_section()
+    console.print(table)
+    for left_out, reason in found.not_counted.items():
+        print(f"Not counted: {left_out}: {reason}.")
+    last = max(found.commits)
+    if trips := found.commits[last].get(Source.NETWORK, {}).get(IN_SERIES, (0, 0))[1]:
+        distances, longer = (", ".join(f"{each * ms:,}" for ms in DISTANCES_MS) for each in (1, trips))
+        print(f"At a distance of {distances} ms, the round trips in series of commit {last:,} take {longer} ms.")

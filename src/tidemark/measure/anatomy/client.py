@@ -1,0 +1,116 @@
+"""Stand-alone program: a client that makes single commits to a new table of one system, when it is told to.
+
+    python -m tidemark.measure.anatomy.client
+
+It reads its `Order`, pickled, from standard input, creates the table, prints "ready" and the number of
+its columns, and then follows these lines:
+
+    write COUNT     makes commits, prints "wrote", and the peak of its memory in bytes
+    files           prints "files", and a JSON object: path to size, time of change in ns, and inode
+    check           prints "holds", and whether the table holds exactly the rows that were written
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidemark.machine.processes import forget_peak, peak_bytes
+from tidemark.systems.base import Capability, Context, Variant
+from tidemark.systems.tables import TableSystem
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TRIPS, SEED = 1_000_000, 1  # of the replica whose rows are written, over and over
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    variant: Variant
+    context: Context
+
+
+def batches(rows: int) -> Callable[[int], pa.Table]:
+    """Return a function from the number of a commit, from 0, to its `rows` rows, the same in each process."""
+    import pyarrow as pa
+
+    from tidemark.dataset.model import YELLOW, plain_type
+    from tidemark.dataset.synthetic import Layout, chunk
+
+    layout, types = Layout.of(TRIPS, SEED), {column.name: plain_type(column) for column in YELLOW.columns}
+
+    def batch(number: int) -> pa.Table:
+        first = number * rows
+        place = first % (TRIPS - rows)
+        made = pa.Table.from_batches([chunk(layout, place, place + rows)])
+        made = made.cast(pa.schema([(name, types[name]) for name in made.column_names]))
+        return made.add_column(0, "id", pa.array(range(first, first + rows), pa.int64())).combine_chunks()
+
+    return batch
+
+
+def files(system: TableSystem) -> dict[str, tuple[int, int, int]]:
+    """Return size, time of change in ns and inode of each of the table's files; of objects in a bucket, no inode.
+
+    Of the system's folder, names that begin with a dot are no part of the table.
+    """
+    place, found = system.context.directory, {}
+    folder = getattr(system, "folder", None)
+    if folder is not None:
+        from pyarrow.fs import FileSelector, FileType
+
+        in_bucket = FileSelector(f"{folder.bucket.name}/{folder.name}", allow_not_found=True, recursive=True)
+        for each in folder.file_system().get_file_info(in_bucket):
+            if each.type is FileType.File:
+                found[each.path] = (each.size, each.mtime_ns, 0)
+    for parent, folders, names in os.walk(place):
+        if Path(parent) == place:
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            names = [name for name in names if not name.startswith(".")]
+        for path in (Path(parent, name) for name in names):
+            with suppress(FileNotFoundError):  # a temporary file of a server
+                about = path.stat()
+                found[str(path.relative_to(place))] = (about.st_size, about.st_mtime_ns, about.st_ino)
+    return found
+
+
+def holds(system: TableSystem, rows: int) -> bool:
+    """Return True if the table holds `rows` rows with the ids from 0 on, each once; True if it keeps none."""
+    return Capability.READ_BACK not in system.capabilities or sorted(system.ids().to_pylist()) == list(range(rows))
+
+
+def main() -> None:
+    order: Order = pickle.load(sys.stdin.buffer)
+    system = order.variant.open_as(TableSystem, order.context)
+    rows, done = order.context.rows_per_write, 0
+    batch = batches(rows)
+    system.create(batch(0).schema)
+    print("ready", len(batch(0).schema), flush=True)
+    for line in sys.stdin.buffer:
+        match line.decode().split():
+            case ["write", count]:
+                for _ in range(int(count)):
+                    given = batch(done)
+                    forget_peak()
+                    system.write(given)
+                    done += 1
+                print("wrote", peak_bytes(), flush=True)
+            case ["files"]:
+                print("files", json.dumps(files(system)), flush=True)
+            case ["check"]:
+                print("holds", holds(system, rows * done), flush=True)
+            case other:
+                sys.exit(f"received {other}; allowed: write COUNT, files, check")
+    system.close()
+
+
+if __name__ == "__main__":
+    main()

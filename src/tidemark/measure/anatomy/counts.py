@@ -1,0 +1,141 @@
+"""Counts of single commits: how they are kept as JSON, and the differences of two of them in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path, PurePath
+
+import msgspec
+
+from tidemark.errors import ConfigError, Incomparable
+
+type Counted = Mapping[str, Mapping[str, int]]  # of one commit in one run, by source and name
+type Range = tuple[int, int]  # the least and the most of all runs
+
+BYTES_DIFFER = 0.02  # share of the kept bytes; identifiers and times in files compress to a few bytes more or less
+
+
+class Source(StrEnum):
+    """Kind of count."""
+
+    FILES = "files"
+    BYTES = "bytes"
+    CALLS = "file-system operations"
+    SQL = "SQL"
+    NETWORK = "network"
+    MEMORY = "memory"
+
+    @property
+    def is_exact(self) -> bool:
+        """False if it varies from run to run, and is shown but not compared."""
+        return self is not Source.MEMORY
+
+
+@dataclass(frozen=True, slots=True)
+class Anatomy:
+    """Counts of the chosen commits of one system, each a range over the runs. A name without a count was not seen."""
+
+    system: str
+    title: str
+    stack: str
+    versions: dict[str, str]
+    options: dict[str, bool | int | str | None]  # those that were given
+    rows: int  # of a commit
+    columns: int
+    runs: int
+    commits: dict[int, dict[str, dict[str, Range]]]  # by number of the commit, from 1
+    not_counted: dict[str, str] = field(default_factory=dict)  # the reason, by source
+
+    def to_json(self) -> str:
+        return msgspec.json.format(msgspec.json.encode(self), indent=1).decode() + "\n"
+
+    @classmethod
+    def read(cls, path: Path) -> Anatomy:
+        """Read what `to_json` returned; raise ConfigError, naming the file, if it is something else."""
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=cls)
+        except OSError as error:
+            raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: cannot be read as an anatomy: {error}") from error
+
+    def differences(self, kept: Anatomy) -> Iterator[str]:
+        """Yield in words each count that differs from the `kept` one; raise Incomparable if they cannot be compared.
+
+        Two counts differ if their ranges do not overlap; bytes may besides differ by 2 %. Sources that only one of both
+        counted are left out, and what is not exact.
+        """
+        self._refuse_another(kept)
+        sources = [source for source in Source if source.is_exact and source not in self.left_out(kept)]
+        for number, counts in self.commits.items():
+            for source in sources:
+                found, before = counts.get(source, {}), kept.commits[number].get(source, {})
+                for name in sorted({*found, *before}):
+                    now, then = found.get(name, (0, 0)), before.get(name, (0, 0))
+                    room = BYTES_DIFFER * then[1] if name.startswith("bytes ") else 0
+                    if now[0] > then[1] + room or now[1] < then[0] - room:
+                        yield f"{name}: {shown(now)} a commit, kept {shown(then)} (commit {number:,})"
+
+    def left_out(self, kept: Anatomy) -> dict[str, str]:
+        """Return the sources that only one of both counted, each with the reason."""
+        both = {*self.not_counted} & {*kept.not_counted}
+        reasons = {**{name: f"kept without: {why}" for name, why in kept.not_counted.items()}, **self.not_counted}
+        return {name: why for name, why in reasons.items() if name not in both}
+
+    def _refuse_another(self, kept: Anatomy) -> None:
+        for key in ("system", "options", "rows", "columns"):
+            found, before = getattr(self, key), getattr(kept, key)
+            if found != before:
+                raise Incomparable(f"found {key} {found}, kept {before}: counts of different work are not compared")
+        if missing := [number for number in self.commits if number not in kept.commits]:
+            raise Incomparable(
+                f"found commits {listed(self.commits)}, kept {listed(kept.commits)}: commit {missing[0]:,} was not kept"
+            )
+
+
+def shown(count: Range) -> str:
+    return f"{count[0]:,}" if count[0] == count[1] else f"{count[0]:,}-{count[1]:,}"
+
+
+def listed(numbers: Mapping[int, object]) -> str:
+    return ", ".join(f"{number:,}" for number in numbers)
+
+
+def merged(runs: Sequence[Counted]) -> dict[str, dict[str, Range]]:
+    """Return the range of each count over several runs of the same commit; what a run did not see counts as 0."""
+    found: dict[str, dict[str, Range]] = {}
+    for source in dict.fromkeys(source for run in runs for source in run):
+        counted = [run.get(source, {}) for run in runs]
+        names = dict.fromkeys(name for each in counted for name in each)
+        values = {name: [each.get(name, 0) for each in counted] for name in names}
+        found[source] = {name: (min(each), max(each)) for name, each in values.items()}
+    return found
+
+
+KINDS = {"_delta_log": "log", ".hoodie": "log", "_transactions": "log", "_versions": "manifest", "snapshot": "metadata"}
+ENDINGS = {
+    ".crc": "checksum",
+    ".metadata.json": "metadata",
+    ".parquet": "data",
+    ".orc": "data",
+    ".lance": "data",
+    ".json": "metadata",
+}
+
+
+def kind_of(path: PurePath) -> str:
+    """Return the kind of a table's file by its name and folder: data, log, checkpoint, manifest, manifest list, ..."""
+    name = path.name
+    if "catalog." in name:
+        return "catalog"
+    if "checkpoint" in name and not name.endswith(".crc"):
+        return "checkpoint"
+    if "manifest-list" in name or (name.startswith("snap-") and name.endswith(".avro")):
+        return "manifest list"
+    if name.endswith(".avro") or name.startswith("manifest-"):
+        return "manifest"
+    by_folder = (kind for part, kind in KINDS.items() if part in path.parts[:-1])
+    by_ending = (kind for ending, kind in ENDINGS.items() if name.endswith(ending))
+    return next(by_folder, None) or next(by_ending, "other")

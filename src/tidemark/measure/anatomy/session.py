@@ -1,0 +1,280 @@
+"""Counting of single commits: servers of one system, a client in another process, and counters before and after.
+
+The client is the system's own, on a new table in each run. Statements are counted by PostgreSQL, round trips and
+requests by a proxy before each server that the client talks to, system calls by strace, and files by listing them.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any, Self
+
+from tidemark import without_pandas
+from tidemark.code import PACKAGE
+from tidemark.config import ServicesConfig
+from tidemark.errors import ConfigError, OracleError
+from tidemark.machine import strace
+from tidemark.measure.anatomy.client import Order
+from tidemark.measure.anatomy.counts import Anatomy, Counted, Source, kind_of, merged
+from tidemark.paths import Workspace, private_directory
+from tidemark.services.base import Service, pickled
+from tidemark.services.counting_proxy import CountingProxy, Exchange, in_series
+from tidemark.services.http import keep_loopback_direct
+from tidemark.services.postgres import Postgres
+from tidemark.services.programs.process import launched, server_environment
+from tidemark.services.programs.worker import Worker
+from tidemark.services.seaweedfs import InBucket
+from tidemark.services.servers import Servers, in_order, prepared, tools_of
+from tidemark.software.tools import packages, provide_tool
+from tidemark.systems.base import Context, Variant, take
+
+CLIENT = "tidemark.measure.anatomy.client"
+IMPORTED_FROM = [PACKAGE.parent]  # folders in which the client's process finds its modules
+COMMITS_S = 3600.0  # that the commits before a counted one may take
+AT_ONCE = 10  # commits between two reports of progress
+IN_SERIES = "round trips in series"
+
+type Files = Mapping[str, Sequence[int]]  # size, time of change and inode by path
+type Report = Callable[[int, int], None]  # commits that are done, and all
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Address of a proxy."""
+
+    port: int
+
+    def host_and_port(self) -> tuple[str, int]:
+        return "127.0.0.1", self.port
+
+
+def take_apart(
+    variant: Variant,
+    options: Mapping[str, Any],
+    workspace: Workspace,
+    stack: str,
+    commits: Sequence[int],
+    rows: int,
+    runs: int,
+    report: Report = lambda _done, _all: None,
+) -> Anatomy:
+    """Return the counts of the chosen `commits` (numbers from 1), each of `rows` rows, over `runs` tables.
+
+    `options` are those that the user gave, which `variant` has with all others. Raise ConfigError if the system cannot
+    run here, and OracleError if a table does not hold afterwards what was written.
+    """
+    if (reason := variant.system.unavailable(variant.options)) is not None:
+        raise ConfigError(f"{variant.name}: {reason}")
+    keep_loopback_direct()
+    kinds, chosen = in_order(variant.needs), sorted({*commits})
+    found: list[dict[int, Counted]] = []
+    for name in {*variant.system.tools, *tools_of(kinds)}:
+        provide_tool(name, workspace)
+    take(packages(variant.system.tools, workspace).values())
+    work = workspace.work / "anatomy"
+    shutil.rmtree(work, ignore_errors=True)
+    private_directory(work)
+    with ExitStack() as stacked:
+        stacked.callback(shutil.rmtree, work, ignore_errors=True)
+        servers = stacked.enter_context(prepared(kinds, workspace, work, ServicesConfig()))
+        if (postgres := _postgres(servers)) is not None:
+            postgres.count_statements()
+        servers.start()
+        for number in range(runs):
+            with Run(variant, servers, workspace, private_directory(work / f"run-{number + 1}"), rows) as run:
+                found.append(run.counts(chosen, number * chosen[-1], runs * chosen[-1], report))
+        return Anatomy(
+            system=variant.name,
+            title=variant.title,
+            stack=stack,
+            versions=dict(variant.system.versions()),
+            options=dict(options),
+            rows=rows,
+            columns=run.columns,
+            runs=runs,
+            commits={number: merged([each[number] for each in found]) for number in chosen},
+            not_counted=run.not_counted(),
+        )
+
+
+def _postgres(servers: Servers) -> Postgres | None:
+    found = servers.by_class.get(Postgres)
+    return found if isinstance(found, Postgres) else None
+
+
+class Run:
+    """One table of the system and its client; the context starts the client, and ends it."""
+
+    def __init__(self, variant: Variant, servers: Servers, workspace: Workspace, folder: Path, rows: int) -> None:
+        self.columns = 0
+        self._variant, self._servers, self._folder, self._rows = variant, servers, folder, rows
+        self._table = private_directory(folder / "table").resolve()
+        self._tools = packages(variant.system.tools, workspace)
+        self._postgres = _postgres(servers)
+        self._stack = ExitStack()
+        self._proxies: dict[str, CountingProxy] = {}  # by title of the server
+
+    def __enter__(self) -> Self:
+        command = launched([sys.executable, "-m", without_pandas.NAME, CLIENT])
+        environment = server_environment(HOME=str(self._folder), PYTHONPATH=":".join(map(str, IMPORTED_FROM)))
+        with ExitStack() as stack:
+            services = self._services(stack)
+            self._client = Worker(
+                f"the client of {self._variant.name}",
+                command,
+                self._folder / "client.log",
+                env=environment,
+                cwd=self._folder,
+            )
+            stack.callback(self._client.end)
+            context = Context(self._table, services, rows_per_write=self._rows, tools=self._tools)
+            self._client.send(pickled(Order(self._variant, context)))
+            self.columns = int(self._client.heard("ready"))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _services(self, stack: ExitStack) -> dict[type[Service], Service]:
+        """Return the servers as the client reaches them: those that it connects to itself through a proxy."""
+        services = dict(self._servers.by_class)
+        for kind in self._variant.needs:
+            if (port := self._proxied(services[kind], stack)) is None:
+                continue
+            services[kind] = near = services[kind].by_way_of(port)
+            if isinstance(near, InBucket):
+                store = self._proxied(near.store, stack)
+                near.way = None if store is None else Place(store)
+        return services
+
+    def _proxied(self, service: Service, stack: ExitStack) -> int | None:
+        """Return the port of the server's proxy; None if clients connect to other ports than its own."""
+        try:
+            _, port = service.host_and_port()
+        except NotImplementedError:
+            return None
+        if service.title not in self._proxies:
+            self._proxies[service.title] = stack.enter_context(CountingProxy(port))
+        return self._proxies[service.title].port
+
+    def counts(self, chosen: Sequence[int], before: int, whole: int, report: Report) -> dict[int, Counted]:
+        """Return the counts of each of the `chosen` commits (in order), and check the table after the last one.
+
+        `report` is called with the commits that are done, which begin with `before`, and with `whole`.
+        """
+        found: dict[int, Counted] = {}
+        done = 0
+        for number in chosen:
+            while done < number - 1:
+                count = min(AT_ONCE, number - 1 - done)
+                self._write(count)
+                done += count
+                report(before + done, whole)
+            found[number] = self._counted()
+            done = number
+            report(before + done, whole)
+        if self._ask("check", "holds") != str(True):
+            raise OracleError(f"{self._variant.name}: the table does not hold what its {done:,} commits wrote")
+        return found
+
+    def not_counted(self) -> dict[str, str]:
+        """Return the reason for each source that nothing is counted of."""
+        reasons = {
+            Source.CALLS: strace.why_not(),
+            Source.SQL: None if self._postgres is not None else "no PostgreSQL is part of it",
+            Source.NETWORK: None,
+        }
+        if not self._proxies:
+            titles = [self._servers.by_class[kind].title for kind in self._variant.needs]
+            others = f"{' and '.join(titles)} has other ports for its clients than its own, and no proxy before these"
+            reasons[Source.NETWORK] = others if titles else "its client talks to no server"
+        return {str(source): reason for source, reason in reasons.items() if reason is not None}
+
+    def _ask(self, words: str, expected: str) -> str:
+        self._client.tell(words)
+        return self._client.heard(expected, time.monotonic() + COMMITS_S, f"'{words}' took more than an hour")
+
+    def _write(self, count: int) -> int:
+        """Make commits; return the peak of the client's memory in bytes, in the last one."""
+        return int(self._ask(f"write {count}", "wrote"))
+
+    def _files(self) -> Files:
+        found: Files = json.loads(self._ask("files", "files"))
+        return found
+
+    def _counted(self) -> Counted:
+        """Make one commit and return its counts."""
+        before, logged, statements = self._files(), 0, 0
+        if self._postgres is not None:
+            logged, statements = self._postgres.log_path.stat().st_size, self._postgres.statements()
+        for proxy in self._proxies.values():
+            proxy.take()
+        peak, calls = self._traced()
+        exchanges = {title: proxy.take() for title, proxy in self._proxies.items()}
+        sql = {}
+        if self._postgres is not None:
+            sql["SQL statements"] = self._postgres.statements() - statements
+            sql["SQL transactions"] = self._postgres.transactions(logged)
+        files, sizes = written(before, self._files())
+        return {
+            Source.FILES: files,
+            Source.BYTES: sizes,
+            Source.CALLS: calls,
+            Source.SQL: sql,
+            Source.NETWORK: exchanged(exchanges),
+            Source.MEMORY: {"peak MB of the client": round(peak / 1e6)},
+        }
+
+    def _traced(self) -> tuple[int, dict[str, int]]:
+        """Make one commit; return the peak of the client's memory, and the calls of all processes by what they did."""
+        if strace.why_not() is not None:
+            return self._write(1), {}
+        groups = {service.title: service.pids() for service in self._servers.by_class.values()}
+        with strace.tracing({"the client": [self._client.pid], **groups}, self._folder) as recorded:
+            peak = self._write(1)
+        found: dict[str, int] = {}
+        for title, path in recorded.items():
+            calls = strace.completed(path.read_text(errors="replace").splitlines())
+            operations = strace.operations(calls, self._table, serving_only=title == Postgres.title)
+            found |= {f"{what} by {title}": count for what, count in sorted(operations.items())}
+        return peak, found
+
+
+def written(before: Files, after: Files) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the number of files that are new, changed or gone, by kind, and the bytes written to them.
+
+    The bytes of a file that was changed in place are those by which it grew: what was overwritten is not seen.
+    """
+    files, sizes = Counter[str](), Counter[str]()
+    for path, about in after.items():
+        if (old := before.get(path)) == about:
+            continue
+        kind, (size, _, inode) = kind_of(PurePath(path)), about
+        files[f"{kind} files"] += 1
+        before_it = old[0] if old is not None and old[2] == inode != 0 else 0
+        sizes[f"bytes of {kind} files"] += max(0, size - before_it)
+    files["removed files"] = len(before.keys() - after.keys())
+    return dict(+files), dict(sizes)
+
+
+def exchanged(exchanges: Mapping[str, Iterable[Exchange]]) -> dict[str, int]:
+    """Return round trips, HTTP requests by method and bytes with each server (by title), and round trips in series."""
+    found, everything = Counter[str](), []
+    for title, with_one in exchanges.items():
+        for each in with_one:
+            everything.append(each)
+            found[f"round trips to {title}"] += 1
+            found[f"bytes to {title}"] += each.sent_bytes
+            found[f"bytes from {title}"] += each.received_bytes
+            if each.method is not None:
+                found[f"{each.method} requests to {title}"] += 1
+    return {**dict(sorted(found.items())), **({IN_SERIES: in_series(everything)} if exchanges else {})}

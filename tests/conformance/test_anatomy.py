@@ -1,0 +1,93 @@
+"""Counts of a commit of real systems: two runs agree, and one operation more in a commit is named, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.conformance.planted import OneMoreRequest, OneMoreStatement, OneMoreSyncAndFile
+from typer.testing import CliRunner
+
+from tidemark.cli.main import app
+from tidemark.errors import CountsDiffer
+from tidemark.machine.strace import why_not
+from tidemark.measure.anatomy import session
+from tidemark.measure.anatomy.counts import Anatomy, Source
+from tidemark.paths import REPOSITORY, Workspace
+from tidemark.systems.base import System, Variant
+from tidemark.systems.delta.delta_rs import DeltaRs
+from tidemark.systems.ducklake.servers import DuckLake
+from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
+
+COMMIT = 2
+
+
+@pytest.fixture(autouse=True)
+def found_by_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the client's process import the planted systems."""
+    monkeypatch.setattr(session, "IMPORTED_FROM", [*session.IMPORTED_FROM, REPOSITORY])
+
+
+def anatomy(kind: type[System], workspace: Workspace) -> Anatomy:
+    variant = Variant(kind.name, kind, kind.Options(), kind.title)
+    return session.take_apart(variant, {}, workspace, "thesis", [COMMIT], 1, 2)
+
+
+def of(found: Anatomy, source: Source) -> dict[str, tuple[int, int]]:
+    return found.commits[COMMIT][source]
+
+
+def differing(found: Anatomy, kept: Anatomy) -> set[str]:
+    return {said.partition(":")[0] for said in found.differences(kept) if not said.startswith("bytes ")}
+
+
+def test_commit_of_delta_rs_and_one_more_file_and_sync(workspace: Workspace) -> None:
+    plain, more = anatomy(DeltaRs, workspace), anatomy(OneMoreSyncAndFile, workspace)
+    assert of(plain, Source.FILES) == {"data files": (1, 1), "log files": (1, 1)}
+    assert of(more, Source.FILES) == {"data files": (2, 2), "log files": (1, 1)}
+    assert set(plain.not_counted) >= {Source.SQL, Source.NETWORK}
+    traced = {"fsync by the client", "create by the client"} if why_not() is None else set()
+    assert differing(more, plain) == {"data files", *traced}
+
+
+def test_commit_of_ducklake_and_one_more_statement(workspace: Workspace) -> None:
+    plain, more = anatomy(DuckLake, workspace), anatomy(OneMoreStatement, workspace)
+    assert of(plain, Source.FILES) == {"data files": (1, 1)}
+    for name, count in of(plain, Source.SQL).items():
+        assert count[0] == count[1] > 0
+        assert of(more, Source.SQL)[name] == (count[0] + 1, count[0] + 1)
+    assert differing(more, plain) == {
+        "SQL statements",
+        "SQL transactions",
+        "round trips to PostgreSQL",
+        "round trips in series",
+    }
+
+
+def test_commit_of_pyiceberg_and_one_more_request(workspace: Workspace) -> None:
+    plain, more = anatomy(IcebergPyIceberg, workspace), anatomy(OneMoreRequest, workspace)
+    kinds = ("data", "manifest", "manifest list", "metadata")
+    assert {name: of(plain, Source.FILES)[f"{name} files"] for name in kinds} == dict.fromkeys(kinds, (1, 1))
+    server = "Iceberg REST catalog"
+    assert of(plain, Source.NETWORK)[f"POST requests to {server}"] == (1, 1)
+    assert f"GET requests to {server}" not in of(plain, Source.NETWORK)
+    assert of(more, Source.NETWORK)[f"GET requests to {server}"] == (1, 1)
+    assert {f"GET requests to {server}", f"round trips to {server}", "round trips in series"} <= differing(more, plain)
+
+
+def test_command_compares_with_kept_counts(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(workspace.root)
+    words, kept = ["anatomy", "null", "--commits", "1", "--runs", "1"], tmp_path / "kept.json"
+    made = CliRunner().invoke(app, [*words, "--json"])
+    assert made.exit_code == 0, made.output
+    kept.write_text(made.stdout)
+    assert CliRunner().invoke(app, [*words, "--against", str(kept)]).exit_code == 0
+    content = json.loads(made.stdout)
+    content["commits"]["1"]["files"] = {"data files": [2, 2]}
+    kept.write_text(json.dumps(content))
+    changed = CliRunner().invoke(app, [*words, "--against", str(kept)])
+    assert isinstance(changed.exception, CountsDiffer) and CountsDiffer.exit_code == 15
+    assert "data files: 0 a commit, kept 2 (commit 1)" in changed.stdout

@@ -1,0 +1,124 @@
+"""Counts of commits are compared in words: each planted difference is named, and what may differ is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path, PurePath
+
+import pytest
+
+from tidemark.errors import ConfigError, Incomparable
+from tidemark.measure.anatomy.counts import Anatomy, Source, kind_of, merged
+from tidemark.measure.anatomy.session import written
+
+FSYNC, SENT = "fsync by the client", "bytes to PostgreSQL"
+
+
+def anatomy(**counts: dict[str, tuple[int, int]]) -> Anatomy:
+    """Return an anatomy of commit 10 with these counts, by source in lower case."""
+    commits = {10: {Source[name]: each for name, each in counts.items()}}
+    return Anatomy("delta-rs", "Delta", "thesis", {"delta-rs": "1.6.6"}, {}, 1, 21, 2, commits)
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "said"),
+    [
+        ((2, 2), (2, 2), None),
+        ((3, 3), (2, 2), "fsync by the client: 3 a commit, kept 2 (commit 10)"),
+        ((0, 0), (2, 2), "fsync by the client: 0 a commit, kept 2 (commit 10)"),
+        ((2, 3), (3, 4), None),
+        ((2, 3), (4, 5), "fsync by the client: 2-3 a commit, kept 4-5 (commit 10)"),
+        ((4, 4), (2, 3), "fsync by the client: 4 a commit, kept 2-3 (commit 10)"),
+    ],
+)
+def test_counts_differ_if_their_ranges_do_not_overlap(
+    now: tuple[int, int], then: tuple[int, int], said: str | None
+) -> None:
+    found = list(anatomy(CALLS={FSYNC: now}).differences(anatomy(CALLS={FSYNC: then})))
+    assert found == ([] if said is None else [said])
+
+
+def test_count_that_only_one_of_both_has_differs() -> None:
+    with_one, without = anatomy(CALLS={FSYNC: (1, 1)}), anatomy(CALLS={})
+    assert list(with_one.differences(without)) == ["fsync by the client: 1 a commit, kept 0 (commit 10)"]
+    assert list(without.differences(with_one)) == ["fsync by the client: 0 a commit, kept 1 (commit 10)"]
+
+
+def test_bytes_may_differ_by_two_per_cent_and_memory_by_anything() -> None:
+    kept = anatomy(NETWORK={SENT: (1000, 1000)}, MEMORY={"peak": (1, 1)})
+    assert list(anatomy(NETWORK={SENT: (1020, 1020)}, MEMORY={"peak": (9, 9)}).differences(kept)) == []
+    (said,) = anatomy(NETWORK={SENT: (1021, 1030)}, MEMORY={"peak": (1, 1)}).differences(kept)
+    assert said == "bytes to PostgreSQL: 1,021-1,030 a commit, kept 1,000 (commit 10)"
+
+
+def test_sources_that_only_one_of_both_counted_are_left_out() -> None:
+    kept = anatomy(CALLS={FSYNC: (1, 1)})
+    found = replace(anatomy(), not_counted={Source.CALLS: "strace is not installed"})
+    assert list(found.differences(kept)) == []
+    assert found.left_out(kept) == {Source.CALLS: "strace is not installed"}
+    assert kept.left_out(found) == {Source.CALLS: "kept without: strace is not installed"}
+    assert found.left_out(found) == {}
+
+
+def test_counts_of_different_work_are_not_compared() -> None:
+    kept = anatomy()
+    for change in ({"system": "ducklake"}, {"rows": 2}, {"options": {"storage": "s3"}}, {"commits": {1: {}, 10: {}}}):
+        with pytest.raises(Incomparable):
+            list(replace(kept, **change).differences(kept))
+    assert list(replace(kept, versions={"delta-rs": "2"}, stack="mine").differences(kept)) == []
+
+
+def test_json_is_read_as_it_was_written(tmp_path: Path) -> None:
+    made = anatomy(CALLS={FSYNC: (1, 2)}, FILES={"data files": (1, 1)})
+    path = tmp_path / "kept.json"
+    path.write_text(made.to_json())
+    assert Anatomy.read(path) == made
+    for text in ("{}", "nonsense", made.to_json().replace('"rows": 1', '"rows": "one"')):
+        path.write_text(text)
+        with pytest.raises(ConfigError, match=r"kept\.json: cannot be read as an anatomy"):
+            Anatomy.read(path)
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        Anatomy.read(tmp_path / "none")
+
+
+def test_range_covers_all_runs_and_what_one_did_not_see_is_zero() -> None:
+    runs = [{"files": {"log files": 1}}, {"files": {"log files": 1, "checkpoint files": 2}}]
+    assert merged(runs) == {"files": {"log files": (1, 1), "checkpoint files": (0, 2)}}
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("table/part-0.snappy.parquet", "data"),
+        ("table/_delta_log/00000000000000000010.json", "log"),
+        ("table/_delta_log/00000000000000000010.checkpoint.parquet", "checkpoint"),
+        ("table/_delta_log/_last_checkpoint", "checkpoint"),
+        ("table/data/00000-0.parquet", "data"),
+        ("table/metadata/snap-1-0-a.avro", "manifest list"),
+        ("table/metadata/a-m0.avro", "manifest"),
+        ("table/metadata/00001-a.metadata.json", "metadata"),
+        ("table/metadata/.00001-a.metadata.json.crc", "checksum"),
+        ("catalog.ducklake.wal", "catalog"),
+        ("data/main/trips/ducklake-1.parquet", "data"),
+        ("table/_versions/2.manifest", "manifest"),
+        ("table/_transactions/1-a.txn", "log"),
+        ("trips/manifest/manifest-list-a-0", "manifest list"),
+        ("trips/manifest/manifest-a-0", "manifest"),
+        ("trips/snapshot/snapshot-2", "metadata"),
+        ("notes.txt", "other"),
+    ],
+)
+def test_kind_of_a_file_is_told_by_its_name(path: str, kind: str) -> None:
+    assert kind_of(PurePath(path)) == kind
+
+
+def test_new_changed_and_removed_files_are_counted_with_the_bytes_written() -> None:
+    before = {"a.parquet": (10, 1, 1), "catalog.sqlite": (100, 1, 2), "_last_checkpoint": (7, 1, 3), "old": (1, 1, 4)}
+    same = {"a.parquet": (10, 1, 1)}
+    after = {**same, "b.parquet": (20, 2, 5), "catalog.sqlite": (130, 2, 2), "_last_checkpoint": (9, 2, 6)}
+    files, sizes = written(before, after)
+    assert files == {"data files": 1, "catalog files": 1, "checkpoint files": 1, "removed files": 1}
+    assert sizes == {"bytes of data files": 20, "bytes of catalog files": 30, "bytes of checkpoint files": 9}
+    more, _ = written(before, {**after, "c.parquet": (1, 2, 7)})
+    assert more["data files"] == 2
+    assert written(before, before) == ({}, {})

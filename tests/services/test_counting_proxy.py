@@ -1,0 +1,62 @@
+"""The counting proxy forwards what it gets, and counts each round trip, request and byte of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+import pytest
+
+from tidemark.paths import Workspace
+from tidemark.services.counting_proxy import CountingProxy, Exchange, in_series
+from tidemark.services.own import NullCatalog
+
+
+@pytest.fixture(scope="module")
+def proxy(shared_workspace: Workspace) -> Iterator[CountingProxy]:
+    """Yield a proxy before a server that answers each request at once."""
+    with (
+        NullCatalog(shared_workspace, shared_workspace.work / "null") as server,
+        CountingProxy(urlsplit(server.uri).port or 0) as proxy,
+    ):
+        yield proxy
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_each_request_is_counted_once(proxy: CountingProxy, count: int) -> None:
+    connection = HTTPConnection("127.0.0.1", proxy.port)
+    answered = 0
+    for _ in range(count):
+        connection.request("GET", "/v1/config")
+        answered += len(connection.getresponse().read())
+    found = proxy.take()
+    assert [each.method for each in found] == ["GET"] * count
+    assert in_series(found) == count
+    assert sum(each.received_bytes for each in found) > answered > 0
+    assert proxy.take() == []
+    connection.request("POST", "/v1/namespaces", b"x" * 300_000)
+    connection.getresponse().read()
+    (posted,) = proxy.take()
+    assert posted.method == "POST" and 300_000 < posted.sent_bytes < 301_000
+    connection.close()
+
+
+def test_concurrent_connections_are_counted_apart(proxy: CountingProxy) -> None:
+    connections = [HTTPConnection("127.0.0.1", proxy.port) for _ in range(3)]
+    for each in connections:
+        each.request("GET", "/v1/config")
+    for each in connections:
+        each.getresponse().read()
+        each.close()
+    assert len(proxy.take()) == 3
+
+
+def test_round_trips_in_series_are_the_longest_chain() -> None:
+    def at(began: float, ended: float) -> Exchange:
+        return Exchange(None, began, ended, 1, 1)
+
+    assert in_series([]) == 0
+    assert in_series([at(1, 2), at(2, 3), at(4, 5)]) == 3
+    assert in_series([at(1, 5), at(1, 2), at(2, 3), at(2, 4)]) == 2
+    assert in_series([at(1, 9), at(2, 8)]) == 1
