@@ -90,4 +90,5 @@ def test_operations_of_a_running_program_are_counted(removed: int, tmp_path: Pat
         assert "TracerPid:\t0" in status and "T (" not in status
     assert files["none"].read_text() == ""
     found = operations(completed(files["it"].read_text().splitlines()), folder)
-    assert found == +Counter({"create": 2, "bytes written": 200, "fsync": 2, "rename": 1, "list folder": 1, "remove": removed})
+    made = {"create": 2, "bytes written": 200, "fsync": 2, "rename": 1, "list folder": 1, "remove": removed}
+    assert found == +Counter(made)

@@ -137,8 +137,8 @@ def _print_table(found: Anatomy) -> None:
     for number in found.commits:
         table.add_column(f"commit {number:,}", justify="right", no_wrap=True)
     for source in Source:
-        names = dict.fromkeys(name for counts in found.commits.values() for name in counts.get(source, {}))
-        for name in names:
+        names = {name for counts in found.commits.values() for name in counts.get(source, {})}
+        for name in sorted(names):
             table.add_row(name, *(shown(counts.get(source, {}).get(name, (0, 0))) for counts in found.commits.values()))
         if names:
             table.add_section()

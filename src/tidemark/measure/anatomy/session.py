@@ -38,6 +38,7 @@ from tidemark.systems.base import Context, Variant, take
 
 CLIENT = "tidemark.measure.anatomy.client"
 IMPORTED_FROM = [PACKAGE.parent]  # folders in which the client's process finds its modules
+PATH_LENGTH = 180  # of a run's folder, everywhere the same: tables have their own paths in files, and in requests
 COMMITS_S = 3600.0  # that the commits before a counted one may take
 AT_ONCE = 10  # commits between two reports of progress
 IN_SERIES = "round trips in series"
@@ -89,7 +90,8 @@ def take_apart(
             postgres.count_statements()
         servers.start()
         for number in range(runs):
-            with Run(variant, servers, workspace, private_directory(work / f"run-{number + 1}"), rows) as run:
+            name = f"run-{number + 1}".ljust(PATH_LENGTH - len(str(work.absolute())) - 1, "-")
+            with Run(variant, servers, workspace, private_directory(work / name), rows) as run:
                 found.append(run.counts(chosen, number * chosen[-1], runs * chosen[-1], report))
         return Anatomy(
             system=variant.name,
