@@ -121,7 +121,7 @@ WRONG_PLACES = [
     (("anatomy", "null", "--commits", "0,1"), 2, "--commits: found '0,1'; allowed: numbers from 1"),
     (("anatomy", "null", "--option", "storage"), 2, "--option: found 'storage'; allowed: KEY=VALUE"),
     (("anatomy", "null", "--option", "storage=s3"), 2, "found an option that 'null' does not have"),
-    (("anatomy", "delta-rs", "--option", "rtt_ms=1", "--option", "storage=s3"), 2, "found the option rtt_ms"),
+    (("anatomy", "delta-rs", "--option", "rtt_ms=1", "--option", "storage=s3"), 2, "--option: found rtt_ms"),
     (("anatomy", "null", "--against", "/nope"), 2, "/nope: cannot be read: No such file"),
     (("anatomy", "null", "--against", "file"), 2, "file: cannot be read as an anatomy"),
     (("anatomy", "null", "--stack", "nope"), 2, "found 'nope'; allowed: current"),

@@ -44,10 +44,10 @@ def anatomy(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON, to be kept.")] = False,
 ) -> None:
-    """Count what one commit of a system consists of: files, file-system operations, SQL, round trips and requests.
+    """Count the parts of one commit of a system: files, operations on them, SQL, round trips and requests.
 
-    Servers are started for it, and two tables are written: what both count alike is exact. With --against each count
-    that differs from a kept one is named in words, so that a client's releases can be held to it.
+    Servers are started, and two tables are written: a count that is the same in both is exact.
+    With --against each count that differs from a kept one is named in words, for the tests of a client.
     """
     from tidemark.measure.anatomy.counts import Anatomy
 

@@ -26,8 +26,8 @@ from tidemark.process_lifetime import heed_interruptions, say, was_interrupted
 EXIT_CODES = """
 Exit codes: 0 done, 1 unexpected, 2 configuration, 3 dataset, 4 provisioning, 5 a server, 6 the stream,
 7 a system under test, 8 the oracle, 9 disk full, 10 another pipeline runs here, 11 waiting for a restart,
-12 results that cannot be compared, 13 the machine cannot do what was asked, 14 run files, 15 counts that differ from
-kept ones, 130 interrupted.
+12 results that cannot be compared, 13 the machine cannot do what was asked, 14 run files,
+15 counts that differ from kept ones, 130 interrupted.
 """
 
 # Sections of the help, in the order in which a user needs them; commands are defined in that order as well.

@@ -18,7 +18,7 @@ READY_S = 30.0
 
 @dataclass(slots=True)
 class Exchange:
-    """What a client sent in one go, and what came back before it sent more: one round trip, if anything came back."""
+    """Bytes that a client sent in one go, and the answer before it sent more: a round trip, if there was an answer."""
 
     method: str | None  # of an HTTP request that it begins with
     began_s: float
