@@ -141,6 +141,31 @@ def test_batches_as_the_thesis_handed_them_over_are_judged_where_measured(tmp_pa
     assert inlining.verdict == NOT_REPRODUCED and inlining.ours is not None and inlining.ours.value > 2
 
 
+def test_a_claim_that_needs_a_setting_is_judged_only_by_runs_with_it(tmp_path: Path) -> None:
+    found = {}
+    for producer in ("ahead", "beside"):
+        models = [replace(batched(each), config=(("producer", producer),)) for each in MODELS[:4]]
+        row = find_row(write_run_set(tmp_path / producer, models, window_s=6.0), "cpu-batch-similar")
+        assert "'streams.producer=\"beside\"'" in row.retest.command
+        found[producer] = row.first
+    assert found["ahead"].reason == "not comparable: producer was 'ahead', published 'beside', and that decides"
+    assert found["beside"].ours is not None
+
+
+def test_a_claim_says_where_the_method_differs_and_which_sizes_test_it(rows: dict[str, Row], tmp_path: Path) -> None:
+    assert "here        " in describe(rows["read-single-typical"]) and "decoding" in describe(
+        rows["read-single-typical"]
+    )
+    assert "here        " not in describe(rows["files-per-commit-iceberg"])
+    assert (
+        "*Here:* " in (build_claims(write_run_set(tmp_path, MODELS[:2], window_s=2.0)).with_suffix(".md")).read_text()
+    )
+    command = rows["flush-against-merge"].retest.command
+    assert (
+        command.endswith("protocol=alone") and '"commits": 30000' in command and "streams.protocols.alone=" in command
+    )
+
+
 def test_direction_and_size_are_judged_separately(rows: dict[str, Row]) -> None:
     row = rows["write-single-iceberg-duckdb-inlined"].first
     assert (row.direction, row.size) == (REPRODUCED, NOT_REPRODUCED)

@@ -30,7 +30,7 @@ from tidemark.studies.lhbench import published as lhbench
 REFERENCE = Path(__file__).parents[2] / "reference"
 BOOKS = {book.study: book for book in books()}
 # Number of claims per study whose value the typed numbers give. A smaller number would mean that less is checked.
-TYPED = {"streams": 29, "deltars": 30, "catalogs": 53, "ingest": 26, "lhbench": 25}
+TYPED = {"streams": 38, "deltars": 30, "catalogs": 53, "ingest": 26, "lhbench": 25}
 SEEDS = "TIDEMARK_TEST_SEEDS"
 # A phrase that identifies each publication's text in the folder, whatever its file name.
 TITLES = {
@@ -172,7 +172,7 @@ def test_cited_tables_and_figures_are_among_the_typed_ones() -> None:
         ({"text": '"grows'}, "quotation marks in pairs"),
         ({"value": 7.5, "low": 5, "text": ""}, "either a value, or a range"),
         ({"low": 10, "high": 5, "text": ""}, "a number below 'high'"),
-        ({"value": 5, "words": "", "text": ""}, "no such key, but value, low, high, unit, text, place"),
+        ({"value": 5, "words": "", "text": ""}, "no such key, but value, low, high, unit, text, place, source"),
         ({"value": 5, "text": "", "place": ""}, "such as 'section 5.1.1, table 5.1'"),
         ({"value": 5, "text": "", "place": "somewhere in 5.1"}, "such as 'section 5.1.1, table 5.1'"),
     ],
@@ -239,8 +239,13 @@ def seeds(texts: dict[str, str]) -> dict[str, str]:
 
 
 def quoted(book: ClaimSet) -> Iterator[tuple[Claim, str, str]]:
-    """Yield each quotation of a study's claims as (claim, study of the quoted publication, quotation)."""
+    """Yield each quotation of a study's claims as (claim, study of the quoted publication, quotation).
+
+    Quotations of other publications are left out: their texts are not in the folder.
+    """
     for claim in load_claims(book):
+        if claim.published.source:
+            continue
         of = "streams" if claim.published.place.startswith("thesis") else book.study
         yield from ((claim, of, each) for each in QUOTATION.findall(claim.published.text) if each not in OF_PICTURES)
 
@@ -276,7 +281,9 @@ def test_each_quotation_in_contradiction_tables_occurs_in_its_publication(seeds:
 def test_stored_claims_match_the_claims_file_and_its_criteria(folder: Path) -> None:
     (reference,) = read_references(folder)
     claims = {claim.id: claim for claim in load_claims(BOOKS[reference.about.study])}
-    assert {held.claim for held in reference.held} == set(claims)
+    newer = set(claims) - {held.claim for held in reference.held}  # than these results: it says "no reference"
+    assert {held.claim for held in reference.held} <= set(claims)
+    assert not [each for each in newer if claims[each].needs_no_run]
     for held in reference.held:
         claim = claims[held.claim]
         assert (held.statement, held.published) == (claim.statement, claim.published.shown), held.claim

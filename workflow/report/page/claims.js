@@ -19,6 +19,7 @@ function more(claim, judged) {
   return make("details", [
     make("summary", make("code", claim.id, { class: "id" })),
     make("p", `Criterion: ${claim.criterion}. ${why}`),
+    ...(claim.differs ? [make("p", `Here: ${claim.differs}`)] : []),
     make("p", ["Measure: ", make("code", claim.measure)]),
     make("p", ["Shown in (files next to this one): ", ...links]),
     make("p", ["Test this claim alone: ", make("code", claim.retest.command),

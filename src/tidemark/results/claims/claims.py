@@ -75,6 +75,7 @@ class Published:
     """Published result from another machine: a value, a range, a bound (only `low` or `high`), or words.
 
     Text between quotation marks in `text` is quoted from `place` of the publication; the rest is Tidemark's wording.
+    `source` names another publication than the study's, with its address and date.
     """
 
     value: float | None
@@ -83,6 +84,7 @@ class Published:
     unit: str
     text: str
     place: str
+    source: str = ""
 
     @classmethod
     def read(cls, f: Fields) -> Published:
@@ -102,7 +104,12 @@ class Published:
             raise f.wrong("text", "a quotation between quotation marks, as there is no 'value', 'low' or 'high'")
         if not PLACE.fullmatch(place):
             raise f.wrong("place", f"such as 'section 5.1.1, table 5.1'; each part one of {', '.join(PLACES)}")
-        return cls(value, low, high, f.text("unit", ""), text, place)
+        return cls(value, low, high, f.text("unit", ""), text, place, f.text("source", ""))
+
+    @property
+    def origin(self) -> str:
+        """Place in the publication, followed by the publication if it is not the study's."""
+        return f"{self.place}, {self.source}" if self.source else self.place
 
     @property
     def shown(self) -> str:
@@ -127,6 +134,15 @@ class Claim:
     shown: tuple[str, ...]
     sweeps: tuple[str, ...]
     window_seconds: float | None  # shortest window that can show it
+    settings: tuple[tuple[str, Any], ...] = ()  # keys of the study's section, with the publication's values
+    config: tuple[tuple[str, Any], ...] = ()  # more keys that its test alone sets
+    differs: str = ""  # what Tidemark's method changes about this claim; empty if it measures the same
+
+    @property
+    def in_words(self) -> str:
+        """Statement, followed by its publication if it is not the study's, and by what Tidemark's method changes."""
+        source = f" From {self.published.source}." if self.published.source else ""
+        return f"{self.statement}{source}" + (f" *Here:* {self.differs}" if self.differs else "")
 
     @property
     def needs_no_run(self) -> bool:
@@ -176,7 +192,7 @@ def load_claims(book: ClaimSet) -> tuple[Claim, ...]:
 
 def _claim(item: Mapping[str, Any], book: ClaimSet, source: str) -> Claim:
     f = Fields(source, item)
-    known = {"id", "section", "statement", "published", "measure", "reproduced", "shown", "needs"}
+    known = {"id", "section", "statement", "published", "measure", "reproduced", "shown", "needs", "differs"}
     if unknown := set(item) - known:
         raise AnalysisError(f"{source}: found the keys {sorted(unknown)}; allowed: {', '.join(sorted(known))}")
     identity = f.text("id")
@@ -198,6 +214,8 @@ def _claim(item: Mapping[str, Any], book: ClaimSet, source: str) -> Claim:
         shown=f.texts("shown"),
         sweeps=needs.texts("sweeps"),
         window_seconds=needs.maybe_number("window_seconds"),
+        **{key: tuple(needs.part(key).values.items()) for key in ("settings", "config") if key in needs.values},
+        differs=f.text("differs", ""),
     )
 
 

@@ -52,6 +52,7 @@ def to_json(ledger: ClaimReport) -> str:
                 "published_text": row.published_text,
                 "measure": str(claim.measure),
                 "criterion": claim.criterion.words,
+                "differs": claim.differs,
                 **_judgement(row.first),
                 "others": [_judgement(judgement) for judgement in row.judgements[1:]],
                 "shown": list(claim.shown),
@@ -164,7 +165,7 @@ def to_markdown(ledger: ClaimReport) -> str:
         heads += [f"Ours [95 %]{suffix}", *(["Reproduced would be"] if place == 0 else []), f"Verdict{suffix}"]
     rows = []
     for row in ledger.rows:
-        cells = [f"`{row.claim.id}`: {row.claim.statement}", row.claim.section, row.published_text]
+        cells = [f"`{row.claim.id}`: {row.claim.in_words}", row.claim.section, row.published_text]
         for place, judgement in enumerate(row.judgements):
             cells.append(judgement.ours_text or (judgement.reason or ""))
             cells += [row.claim.criterion.words] if place == 0 else []
@@ -186,8 +187,9 @@ def describe(row: Row) -> str:
     lines = [
         f"{claim.id} (section {claim.section})",
         f"  {claim.statement}",
-        f"  published   {row.published_text}{about} ({claim.published.place}), on another machine",
+        f"  published   {row.published_text}{about} ({claim.published.origin}), on another machine",
         f"  reproduced  would be {claim.criterion.words}",
+        *([f"  here        {claim.differs}"] if claim.differs else []),
     ]
     for judgement in row.judgements:
         parts = f" (direction {judgement.direction}, size {judgement.size})" if judgement.size is not None else ""

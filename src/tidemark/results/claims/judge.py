@@ -32,6 +32,7 @@ EVENT_BYTES = 1_500  # in the topic
 PRODUCED_AHEAD = 1.3
 OWN_SIZES = "thesis"  # protocol with the publication's sizes
 SMALLEST = "smoke"
+ALONE = "alone"  # protocol that a claim's own `config` declares
 TRIP_BYTES = 60
 THESIS = "thesis"  # the stack that the claims were made with: if it is the only one, verdicts need no label
 
@@ -59,6 +60,9 @@ def retest(claim: Claim, book: ClaimSet, run_set: RunSet | None) -> Retest:
     for key, value in (("systems", systems), ("modes", list(measure.modes))):
         if key in known and value:
             words.append(f"{book.study}.{key}={json.dumps(value)}")
+    for key, wanted in (*claim.settings, *claim.config):
+        section = f"{book.study}." if key.partition(".")[0] in known else ""
+        words.append(f"{section}{key}={json.dumps(wanted)}")
     if claim.sweeps:
         words.append(f"{book.study}.sweeps={json.dumps(list(claim.sweeps))}")
         for name in claim.sweeps:
@@ -69,6 +73,10 @@ def retest(claim: Claim, book: ClaimSet, run_set: RunSet | None) -> Retest:
     if claim.window_seconds is not None and window < claim.window_seconds:
         protocol = OWN_SIZES
         window, runs, repeats = _defaults(book)[protocol]
+    if sizes := dict(claim.config).get(f"protocols.{ALONE}"):
+        protocol = ALONE
+        window, runs = sizes.get("window_seconds", SECONDS_A_WINDOW), sizes.get("runs", 1)
+        repeats = sizes.get("repeats", 1) + sizes.get("rounds", 0)
     if claim.needs_no_run:
         protocol = SMALLEST
     words.append(f"protocol={protocol}")
@@ -85,12 +93,12 @@ def retest(claim: Claim, book: ClaimSet, run_set: RunSet | None) -> Retest:
     seconds = count * (runs * (window * (1 + SHARE_OF_PRODUCING) + SECONDS_A_RUN) + SECONDS_A_SERIES)
     if minutes := _section(book)["protocols"]["default"].get(protocol, {}).get("budget_minutes"):
         seconds = min(seconds, 60.0 * minutes)
-    sizes = [
+    weights = [
         _series_bytes(run_set.find(system, mode) if run_set else None, book.rates.get(mode, 0.0), window, runs)
         for system in measure.systems
         for mode in measure.modes
     ]
-    tables = max(sizes, default=0.0)
+    tables = max(weights, default=0.0)
     trips = max((dataset.rows for dataset in run_set.datasets), default=0) * TRIP_BYTES if run_set else 0
     quoted = " ".join(shlex.quote(word) for word in words)
     return Retest(f"./tidemark all --config {quoted}", seconds, book.set_up_bytes + trips + tables)
@@ -265,7 +273,7 @@ def _judge(claim: Claim, claim_data: ClaimData) -> ClaimVerdict:
     ours = verdict = direction = size = reason = None
     try:
         replicates, unit = claim.measure(claim_data)
-        _long_enough(claim, claim_data)
+        _comparable(claim, claim_data)
         ours = replicates.estimate(unit)
         verdict, direction, size = claim.criterion.judge(ours)
     except NotAvailable as absent:
@@ -274,7 +282,12 @@ def _judge(claim: Claim, claim_data: ClaimData) -> ClaimVerdict:
     return ClaimVerdict(claim_data.stack, claim.criterion.words, ours, verdict, direction, size, reason, sources)
 
 
-def _long_enough(claim: Claim, claim_data: ClaimData) -> None:
+def _comparable(claim: Claim, claim_data: ClaimData) -> None:
+    """Raise NotAvailable if a run lacks a setting or the length that the claim needs."""
+    for key, wanted in claim.settings:
+        for run in claim_data.runs:
+            if (found := dict(run.manifest.config).get(key)) != wanted:
+                raise NotAvailable(f"not comparable: {key} was '{found}', published '{wanted}', and that decides")
     if claim.window_seconds is None or not claim_data.runs:
         return
     shortest = min(min(run.manifest.window_s, run.elapsed_s) for run in claim_data.runs)

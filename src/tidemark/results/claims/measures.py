@@ -163,7 +163,7 @@ class MeasureCall:
         """Systems that it uses, each once."""
         found: list[str] = []
         for key, item in self.arguments:
-            if key in ("system", "vs", "systems"):
+            if key in ("system", "vs", "systems", "by") and isinstance(item, str | list):
                 found += item if isinstance(item, list) else [item]
         return tuple(dict.fromkeys(found))
 

@@ -178,12 +178,14 @@ def _claims(study: str, ledger: Ledger) -> Iterator[str]:
     for row in ledger.rows:
         if row.study == study:
             verdicts = [ledger.expected(row, stack) for stack in kept] or [NOT_KEPT]
-            name = f'<a id="{row.claim.id}"></a>`{row.claim.id}`: {row.claim.statement}'
+            name = f'<a id="{row.claim.id}"></a>`{row.claim.id}`: {row.claim.in_words}'
             cells.append((name, row.published_text, *verdicts, *ledger.costs(row)))
     yield f"# Claims of the study `{study}`\n"
     yield (
-        "Each published claim, what to expect of it, and the command that tests it alone. `./tidemark artifact` makes "
-        "this page from the claims, the plans and `reference/`. [What the study does](../studies.md).\n"
+        "Each published claim, what to expect of it, and the command that tests it alone. *Here* says where our method "
+        "differs from the publication's so that the claim's meaning changes; a claim that is newer than the reference "
+        f"results has {NOT_KEPT}. `./tidemark artifact` makes this page from the claims, the plans and `reference/`. "
+        "[What the study does](../studies.md).\n"
     )
     protocols = sorted({protocol for each in references for protocol in each.about.protocols} - {"quick"})
     if protocols:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from tidemark.analysis.aggregation import BetweenRunVariance, pooled_mean
 from tidemark.analysis.metrics import Metric, NotAvailable
-from tidemark.analysis.statistics import BootstrapEstimate, generator
+from tidemark.analysis.statistics import BootstrapEstimate, counted, generator
 from tidemark.results.claims.claim_data import ClaimData, extreme, positive
-from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
+from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure, spread
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import BATCH, MAIN, MODES, SINGLE
+from tidemark.studies.streams import published
 from tidemark.studies.streams.metrics import (
+    CPU_IQR,
     CPU_MEDIAN,
     DISK_IQR,
     DISK_MEDIAN,
@@ -30,10 +32,11 @@ from tidemark.studies.streams.metrics import (
 
 THESIS_BATCH = 1_000
 THREADS = "threads"
+FIRST_HOT = 1  # run that the thesis shows
 READS = "reads"  # sweep that reads one event at a time
 CHUNKS = "chunks"  # setting of how a batch is handed over
 # Quantities of batches that depend on it.
-OF_BATCHES = (WRITE_MEDIAN, WRITE_IQR, HARNESS_RATE, CPU_MEDIAN, DISK_MEDIAN, DISK_IQR)
+OF_BATCHES = (WRITE_MEDIAN, WRITE_IQR, HARNESS_RATE, CPU_MEDIAN, CPU_IQR, DISK_MEDIAN, DISK_IQR)
 # Read quantities of single events: comparable with the thesis, which read one event at a time, only in such runs.
 OF_READS = (READ_MEDIAN, READ_IQR, READ_P99, READ_PER_EVENT, POLLING)
 
@@ -132,6 +135,22 @@ def mode_ratio_to_largest(claim_data: StreamClaimData, quantity: Metric, system:
     return extreme([one.ratio(mode_ratio(claim_data, quantity, name)[0]) for name in vs], largest=False), TIMES
 
 
+@measure(OWN, modes=MODES)
+def mode_spread_ratio(claim_data: StreamClaimData, quantity: Metric, systems: list[str]) -> Measured:
+    """Return the largest over the smallest value among `systems` in batches, divided by the same for single events."""
+    single, batch = (spread(claim_data, quantity, systems, mode)[0] for mode in MODES)
+    return batch.ratio(single), TIMES
+
+
+@measure(OWN)
+def largest_to_smallest(
+    claim_data: StreamClaimData, quantity: Metric, systems: list[str], vs: list[str], mode: str
+) -> Measured:
+    """Return the largest value among `systems` over the smallest among `vs`."""
+    first = extreme([positive(claim_data.hot(quantity, name, mode)) for name in systems], largest=True)
+    return first.ratio(extreme([positive(claim_data.hot(quantity, name, mode)) for name in vs], largest=False)), TIMES
+
+
 @measure(OWN, modes=(SINGLE,))
 def threads_ratio(claim_data: StreamClaimData, quantity: Metric, system: str, threads: list[int]) -> Measured:
     """Return the quantity with the first number of threads divided by that with the second; one run each."""
@@ -151,6 +170,51 @@ def largest_threads_ratio(
 def merge_over_flush(claim_data: StreamClaimData, system: str, vs: str, mode: str) -> Measured:
     """Return the time per row to merge one system's small files, divided by that to flush another's inlined rows."""
     return claim_data.merge(system, mode, vs).ratio(positive(claim_data.hot(FLUSH_PER_ROW, vs, mode))), TIMES
+
+
+@measure(OWN)
+def printed_write_share(_evidence: ClaimData, system: str) -> Measured:
+    """Return the share of the thesis's first hot batch window inside write, in percent: batches x median write."""
+    batches = published.EVENTS[BATCH][system][FIRST_HOT] / published.OF_A_BATCH
+    return counted(batches * published.WRITE_MS[BATCH][system].median / published.WINDOW_S / 10), "%"
+
+
+@measure(OWN)
+def printed_batch_gain(_evidence: ClaimData, system: str, vs: list[str], added: bool = False) -> Measured:
+    """Return what batches brought the thesis's system over the most that they brought others, as a factor or `added`
+    events, in the first hot run."""
+
+    def gain(name: str) -> float:
+        single, batch = (published.EVENTS[mode][name][FIRST_HOT] for mode in MODES)
+        return float(batch - single) if added else batch / single
+
+    return counted(gain(system) / max(map(gain, vs))), TIMES
+
+
+@measure(OWN)
+def printed_cold_effect(_evidence: ClaimData, mode: str) -> Measured:
+    """Return the thesis's events of run 0 over those of the better hot run, of the system with the smallest ratio."""
+    return counted(min(cold / max(hot) for cold, *hot in published.EVENTS[mode].values())), TIMES
+
+
+@measure(OWN)
+def printed_ratio(_evidence: ClaimData, system: str, vs: str, mode: str) -> Measured:
+    """Return the thesis's events of one system over those of another, in the first hot run."""
+    events = published.EVENTS[mode]
+    return counted(events[system][FIRST_HOT] / events[vs][FIRST_HOT]), TIMES
+
+
+@measure(OWN)
+def printed_threads(_evidence: ClaimData, system: str) -> Measured:
+    """Return the thesis's events with 16 threads over those with one."""
+    return counted(published.OF_THREADS[system][16] / published.OF_THREADS[system][1]), TIMES
+
+
+@measure(OWN)
+def printed_files(_evidence: ClaimData, mode: str) -> Measured:
+    """Return the thesis's data files of Iceberg with DuckDB over the writes of its three runs."""
+    writes = sum(published.EVENTS[mode]["iceberg-duckdb"]) / (published.OF_A_BATCH if mode == BATCH else 1)
+    return counted(published.FILES["iceberg-duckdb", mode].data_files / writes), TIMES
 
 
 MEASURES = GENERAL | OWN

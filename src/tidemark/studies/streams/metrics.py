@@ -258,6 +258,7 @@ DECODE_PER_EVENT = Metric("decode per event", "µs", "Decode per event", _decode
 DISK_MEDIAN = Metric("disk median", "MB/s", "Disk median", PerSecond("disk", median, 1e-6))
 DISK_IQR = Metric("disk IQR", "MB/s", "Disk IQR", PerSecond("disk", interquartile_range, 1e-6))
 CPU_MEDIAN = Metric("CPU median", "%", "CPU median", PerSecond("cpu", median))
+CPU_IQR = Metric("CPU IQR", "%", "CPU IQR", PerSecond("cpu", interquartile_range))
 EVENTS = Metric("events", "events", "Events", _events, HIGHER)
 # Events by the length of the window, which is the thesis's definition; and by the time inside `write`.
 HARNESS_RATE = Metric(
@@ -335,7 +336,7 @@ WRITER_MEMORY, SERVERS_MEMORY = (
 QUANTITIES = MetricSet(
     all=(
         WRITE_MEDIAN, WRITE_IQR, WRITE_P90, WRITE_P99, WRITE_P999, WRITE_MAX,
-        READ_MEDIAN, READ_IQR, READ_P99, READ_PER_EVENT, DECODE_PER_EVENT, DISK_MEDIAN, DISK_IQR, CPU_MEDIAN,
+        READ_MEDIAN, READ_IQR, READ_P99, READ_PER_EVENT, DECODE_PER_EVENT, DISK_MEDIAN, DISK_IQR, CPU_MEDIAN, CPU_IQR,
         RATE_OF_FIRST, *WRITE_AT.values(), *GROWTH_TO.values(), *WRITE_TAIL.values(), HARNESS_SHARE,
         EVENTS, HARNESS_RATE, SYSTEM_RATE, GROWTH, RELATIVE_GROWTH, FLUSH, MERGE,
         FILE_BYTES, STORED_PER_EVENT, WRITE_AMPLIFICATION, ON_DISK, FIRST_WRITE,

@@ -90,6 +90,25 @@ FILES = {  # table 6.1
     ("iceberg-duckdb", SINGLE): Files(7_249, 21.4, 21_785, 5_400.0),
     ("iceberg-duckdb", BATCH): Files(1_242, 46.4, 3_732, 183.5),
 }
+# Events by run (0, 1, 2), of figures 5.1 and 5.7, and by threads in one minute, of figure 4.2. The thesis prints bars:
+# their labels are in the sources of these figures, in its author's public repository (schmidtvinicius/thesis).
+EVENTS = {
+    SINGLE: {
+        "ducklake": (30_784, 28_587, 28_751),
+        "iceberg-pyiceberg": (824, 805, 806),
+        "ducklake-inlined": (32_207, 30_742, 30_935),
+        "iceberg-duckdb": (2_481, 2_366, 2_402),
+    },
+    BATCH: {
+        "ducklake": (439_418, 445_001, 431_874),
+        "iceberg-pyiceberg": (255_000, 250_693, 250_853),
+        "ducklake-inlined": (405_000, 376_000, 383_000),
+        "iceberg-duckdb": (413_650, 413_706, 413_615),
+    },
+}
+OF_THREADS = {"ducklake": {1: 3_482, 16: 2_970}, "iceberg-pyiceberg": {1: 301, 16: 296}}
+WINDOW_S = 300
+OF_A_BATCH = 1_000  # events
 MERGE_S = 13.0  # section 6.3: about 30,000 files of one event each
 EVENTS_OF_MERGE = 30_000
 IN_SECONDS = (
@@ -109,6 +128,18 @@ def build(builder: TableBuilder) -> Iterator[Table]:
     yield _spread(builder, "table-5.5", BATCH, WRITE_MEDIAN, WRITE_IQR, WRITE_MS)
     yield _flush(builder, "table-5.6", BATCH)
     yield _footprint(builder)
+
+
+def events_words(mode: str) -> str:
+    """Return a caption's sentence with the events that figure 5.1 or 5.7 of the thesis shows, by run."""
+    each = (f"{system} {', '.join(f'{count:,}' for count in counts)}" for system, counts in EVENTS[mode].items())
+    return f"The thesis's events in {WINDOW_S} s, on another machine, by run (0, 1, 2): {'; '.join(each)}."
+
+
+def threads_words() -> str:
+    """Return a caption's sentence with the events that figure 4.2 of the thesis shows, by threads."""
+    each = (f"{system} {counts[1]:,} and {counts[16]:,}" for system, counts in OF_THREADS.items())
+    return f"The thesis's events in a minute with 1 and with 16 threads, on another machine: {'; '.join(each)}."
 
 
 def mode_words(builder: TableBuilder, mode: str) -> str:

@@ -23,6 +23,7 @@ from tidemark.runs.run import Run
 from tidemark.runs.spec import BATCH, SINGLE
 from tidemark.studies.streams.findings import FALLS, FLAT, GROWS
 from tidemark.studies.streams.metrics import GROWTH, HARNESS_RATE
+from tidemark.studies.streams.published import events_words, threads_words
 
 THREADS, BATCH_SIZE = "threads", "batch-size"  # sweeps of the shipped configuration
 BOX_WIDTH, BOX_HEIGHT = 1.24, 0.5
@@ -125,7 +126,8 @@ def threads(context: FigureContext) -> DrawnFigure:
     windows = sorted({round(run.manifest.window_s) for run in runs})
     made, _ = plots.counts(context, rows, f"events written in {' or '.join(f'{window:,}' for window in windows)} s")
     machine = runs[0].manifest.machine
-    notes = [f"A point is a run. This machine has {machine.threads} hardware threads.", *context.run_set.notes]
+    notes = [f"A point is a run. This machine has {machine.threads} hardware threads.", threads_words()]
+    notes += context.run_set.notes
     shown = lowest_and_highest(
         "The number of events",
         [
@@ -197,6 +199,7 @@ def totals(context: FigureContext, mode: str) -> DrawnFigure:
     made, notes = plots.counts(context, rows, "events per second" if by_commits else f"events written in {window}")
     if by_commits:
         notes.append("Windows ended by their number of commits, so events are shown per second of the window.")
+    notes.append(events_words(mode))
     means = [
         (float(np.mean([value(run) for run in series.hot_runs])), series.title) for series in chosen if series.hot_runs
     ]
