@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.metrics import Metric, NotAvailable
-from tidemark.analysis.statistics import BootstrapEstimate, slope_of
+from tidemark.analysis.statistics import BootstrapEstimate, Floats, slope_of
 from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, UNMEASURED, Measure, Measured, measure
 from tidemark.runs.runset import Series
@@ -92,6 +93,18 @@ def part_ratio_to_smallest(
 
 
 @measure(OWN)
+def part_gap_share(
+    claim_data: LakeClaimData, quantity: Metric, over: Metric, system: str, vs: str, part: str
+) -> Measured:
+    """Return the difference of two formats in `quantity` as a percentage of their difference in `over`."""
+    gap, whole = (
+        positive(claim_data.value(each, system, part).difference(claim_data.value(each, vs, part)))
+        for each in (quantity, over)
+    )
+    return gap.ratio(whole).scaled(100), "%"
+
+
+@measure(OWN)
 def ratio_of_parts(claim_data: LakeClaimData, quantity: Metric, over: Metric, system: str, vs: str) -> Measured:
     """Return the ratio of two formats in `quantity`, divided by their ratio in `over`, both in the part `refresh`."""
     return ratio(claim_data, quantity, system, vs, REFRESH).ratio(ratio(claim_data, over, system, vs, REFRESH)), TIMES
@@ -159,6 +172,34 @@ def files_share(claim_data: LakeClaimData, quantity: Metric, over: Metric, syste
 
 
 @measure(OWN)
+def files_crossover(claim_data: LakeClaimData, quantity: Metric, system: str, vs: str) -> Measured:
+    """Return the number of files from which on `vs` needs less: ratios are interpolated, both axes logarithmic.
+
+    NotAvailable if no two measured numbers of files have it between them. A replicate without a crossing counts as the
+    end of the measured range on its side.
+    """
+    own, other = (dict(claim_data.along_files(quantity, name)) for name in (system, vs))
+    files = sorted(own.keys() & other.keys())
+    ratios = [positive(own[each]).ratio(positive(other[each])) for each in files]
+    place = float(_crossing(files, np.array([[each.centre] for each in ratios]))[0])
+    if not math.isfinite(place):
+        first = system if place > 0 else vs
+        raise NotAvailable(f"{first} needs less at all measured numbers of files, {files[0]:,.0f} to {files[-1]:,.0f}")
+    draws = None
+    if any(each.draws is not None for each in ratios):
+        drawn = _crossing(files, np.stack([each.replicates for each in ratios]))
+        draws = np.clip(drawn, math.log(files[0]), math.log(files[-1]))
+    n, runs = sum(each.n for each in ratios), min(each.runs for each in ratios)
+    return BootstrapEstimate(place, draws, n, runs, min(each.degrees for each in ratios)), "files"
+
+
+@measure(OWN)
+def printed_panels(_evidence: LakeClaimData, figure: int, panel: str, against: str, line: str) -> Measured:
+    """Return the ratio of two panels' numbers of one line of a figure of the paper."""
+    return printed(figure, panel, line).ratio(printed(figure, against, line)), TIMES
+
+
+@measure(OWN)
 def printed_ratio(
     _evidence: LakeClaimData, figure: int, panel: str, line: str, beside: str, x: int | None = None
 ) -> Measured:
@@ -198,6 +239,20 @@ def _growth(claim_data: LakeClaimData, quantity: Metric, system: str) -> Bootstr
     if any(part.draws is not None for _, part in points):
         points = [(files, replace(part, draws=part.replicates)) for files, part in points]
     return slope_of(points)
+
+
+def _crossing(files: Sequence[float], ratios: Floats) -> Floats:
+    """Return the log number of files at which the log `ratios`, float64[files, k], rise above 0: float64[k].
+
+    It is infinite where they are below 0 everywhere, and minus infinity where they are above it from the start.
+    """
+    axis = np.log(files)
+    found = np.where(ratios[0] > 0, -math.inf, math.inf)
+    for place in range(len(files) - 1):
+        before, after = ratios[place], ratios[place + 1]
+        step = axis[place] - before * (axis[place + 1] - axis[place]) / np.where(after == before, 1.0, after - before)
+        found = np.where(np.isposinf(found) & (before <= 0) & (after > 0), step, found)
+    return found
 
 
 def _by_query(claim_data: LakeClaimData, systems: list[str]) -> dict[str, list[BootstrapEstimate]]:
