@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
+from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.metrics import Metric
-from tidemark.analysis.statistics import BootstrapEstimate, counted, known
+from tidemark.analysis.statistics import BootstrapEstimate, counted, generator, known
 from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
 from tidemark.studies.deltars import published
 from tidemark.studies.deltars.metrics import size_of
+
+MILLION = 1e6
 
 
 class DeltarsClaimData(ClaimData):
@@ -97,6 +102,32 @@ def printed_ratio(_evidence: ClaimData, operation: str, pipeline: str, other: st
 def printed_growth(_evidence: ClaimData, operation: str, pipeline: str, data: str, before: str) -> Measured:
     """Return the printed time for one table divided by that for another; it has at most ten times the rows."""
     return counted(published.seconds(operation, pipeline, data) / published.seconds(operation, pipeline, before)), TIMES
+
+
+@measure(OWN)
+def printed_crossover(_evidence: ClaimData, operation: str, pipeline: str, other: str) -> Measured:
+    """Return the millions of rows at which lines through the printed times of the two largest tables cross.
+
+    Both axes are logarithmic; replicates are uniform over the printed intervals.
+    """
+    tables = tuple(published.ROWS)[-2:]
+    few, many = (math.log(published.ROWS[data]) for data in tables)
+
+    def ratio(data: str) -> BootstrapEstimate:
+        found = []
+        for each in (pipeline, other):
+            cell = published.printed(operation, each, data, cores=1)
+            assert cell is not None
+            rng = generator("printed", operation, each, data)
+            draws = np.log(rng.uniform(cell.low, cell.high, REPLICATES))
+            found.append(BootstrapEstimate(math.log(cell.mean), draws, published.REPETITIONS))
+        return found[0].ratio(found[1])
+
+    first, last = (ratio(data) for data in tables)
+    steps = last.replicates / (first.replicates - last.replicates)
+    centre = last.centre / (first.centre - last.centre)
+    million = many - math.log(MILLION)
+    return BootstrapEstimate(million + (many - few) * centre, million + (many - few) * steps, last.n), "million rows"
 
 
 @measure(OWN)

@@ -1,4 +1,8 @@
-"""Figures of the study: the thesis's charts with its values as marks, refused closes, and parts of legacy writes."""
+"""Figures of the study: the thesis's charts with its values as marks, refused closes, and parts of legacy writes.
+
+The thesis has a chart of latencies and one of throughputs for each number of processors; those with more than the
+fewest are drawn where that number was measured.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ from tidemark.runs.views import all_runs
 from tidemark.studies.deltars import published
 from tidemark.studies.deltars.metrics import (
     MEANS,
+    RATES,
     fewest_cores,
     in_order,
     mean_parts,
@@ -35,6 +40,7 @@ CLOSES = "What HDFS refuses to close, writes wait for"
 DIVIDED = "What a legacy write's time goes to"
 LEGACY, BESIDE = "legacy", "delta-rs-hdfs"  # the complete path, and the single call that the thesis compares it with
 NAMES = {"kafka": "topic", "hdfs": "HDFS"}  # parts that have another name in the figure
+FEWEST = 0  # in place of a number of processors: the fewest that were measured
 GHOSTS = (published.HOPSFS, published.LOCAL, published.LEGACY)
 
 
@@ -43,11 +49,34 @@ def figure_specs() -> Iterator[FigureSpec]:
         yield FigureSpec(f"deltars-{operation}", title, partial(bars, operation=operation))
     yield FigureSpec("deltars-closes", CLOSES, closes)
     yield FigureSpec("deltars-divided", DIVIDED, divided)
+    for operation, title in TITLES.items():
+        for cores in (FEWEST, *published.CORES[1:]):
+            more, words = (f"-{cores}", f", {processors_text(cores)}") if cores else ("", "")
+            if cores:
+                draw = partial(bars, operation=operation, more=cores)
+                yield FigureSpec(f"deltars-{operation}{more}", f"{title}{words}", draw, optional=True)
+            draw = partial(bars, operation=operation, more=cores, as_rate=True)
+            yield FigureSpec(f"deltars-{operation}-rate{more}", f"{title}: rows/s{words}", draw, optional=bool(cores))
+    for cores in published.CORES[1:]:
+        title = f"{DIVIDED}, {processors_text(cores)}"
+        yield FigureSpec(f"deltars-divided-{cores}", title, partial(divided, more=cores), optional=True)
 
 
-def bars(context: FigureContext, operation: str) -> DrawnFigure:
-    """Draw means with intervals, grouped by table, in seconds on a log axis; the thesis's means are hollow marks."""
-    cores = fewest_cores(context.run_set)
+def _processors(context: FigureContext, more: int) -> int:
+    """Return the fewest processors measured, or `more` of them. Raise NotAvailable if those were not measured."""
+    fewest = fewest_cores(context.run_set)
+    if more and (more == fewest or not any(each.runs for each in in_order(context.run_set, cores=more))):
+        raise NotAvailable(f"no client with {processors_text(more)} beside those with {processors_text(fewest)}")
+    return more or fewest
+
+
+def bars(context: FigureContext, operation: str, more: int = FEWEST, as_rate: bool = False) -> DrawnFigure:
+    """Draw means with intervals, grouped by table, on a log axis; the thesis's means are hollow marks.
+
+    `more`: processors of the clients, FEWEST for the fewest. `as_rate`: rows per second in place of seconds.
+    """
+    cores = _processors(context, more)
+    quantity, kind = (RATES[operation], published.THROUGHPUT) if as_rate else (MEANS[operation], published.LATENCY)
     chosen = [each for each in in_order(context.run_set, cores=cores) if not each.is_null_baseline]
     tables = tables_of(context.run_set)
     systems = list(dict.fromkeys(each.system for each in chosen))
@@ -58,7 +87,7 @@ def bars(context: FigureContext, operation: str) -> DrawnFigure:
     points: list[dict[str, object]] = []
     for series in chosen:
         data = DeltarsSettings.of(series).data
-        mean = attempt("s", partial(context.measures.value, MEANS[operation], series))
+        mean = attempt(quantity.unit, partial(context.measures.value, quantity, series))
         if isinstance(mean, Estimate):
             runs += series.runs
             place = tables.index(data) - 0.4 + width * (systems.index(series.system) + 0.5)
@@ -71,7 +100,7 @@ def bars(context: FigureContext, operation: str) -> DrawnFigure:
             (place, known.mean, published.TITLES[pipeline])
             for pipeline in GHOSTS
             for place, data in enumerate(tables)
-            if (known := published.printed(operation, pipeline, data, cores)) is not None
+            if (known := published.printed(operation, pipeline, data, cores, kind)) is not None
         ],
         columns=["place", "value", "pipeline"],
     )
@@ -81,7 +110,7 @@ def bars(context: FigureContext, operation: str) -> DrawnFigure:
     axes.set_xticks(range(len(tables)), [published.WORDS.get(data, data) for data in tables])
     axes.set_xlim(-0.5, len(tables) - 0.5)
     axes.set_xlabel("rows")
-    axes.set_ylabel(f"{operation}, mean (s), log scale")
+    axes.set_ylabel(f"{operation}, mean ({quantity.unit}), log scale")
     axes.grid(axis="y")
     plots.legend_beside(axes)
     notes = [
@@ -89,7 +118,8 @@ def bars(context: FigureContext, operation: str) -> DrawnFigure:
         "machine and HopsFS. 10K to 1M rows are of TPC-H's suppliers, 6M and 60M are lineitems, which are wider.",
         context.run_set.coverage,
     ]
-    return context.finish(made, TITLES[operation], notes, runs)
+    title = TITLES[operation] + (": rows/s" if as_rate else "") + (f", {processors_text(cores)}" if more else "")
+    return context.finish(made, title, notes, runs)
 
 
 def closes(context: FigureContext) -> DrawnFigure:
@@ -124,9 +154,9 @@ def closes(context: FigureContext) -> DrawnFigure:
     return context.finish(made, CLOSES, notes, runs)
 
 
-def divided(context: FigureContext) -> DrawnFigure:
+def divided(context: FigureContext, more: int = FEWEST) -> DrawnFigure:
     """Draw a bar of mean seconds per system and table, and the thesis's two parts below the legacy path's."""
-    cores = fewest_cores(context.run_set)
+    cores = _processors(context, more)
     rows: list[StackedRow] = []
     runs: list[Run] = []
     for data in tables_of(context.run_set):
@@ -151,4 +181,5 @@ def divided(context: FigureContext) -> DrawnFigure:
         raise NotAvailable("the legacy path was not measured")
     made = stacked(rows, "write, mean (s)", width=style.PAGE)
     notes = [HOW, f"Clients with {processors_text(cores)}.", context.run_set.coverage]
-    return context.finish(made, DIVIDED, notes, runs)
+    title = f"{DIVIDED}, {processors_text(cores)}" if more else DIVIDED
+    return context.finish(made, title, notes, runs)

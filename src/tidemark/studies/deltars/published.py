@@ -83,9 +83,9 @@ def _by_key() -> dict[tuple[str, str, str, int, str], Printed]:
     return {(each.operation, each.pipeline, each.data, each.cores, each.quantity): each for each in rows()}
 
 
-def printed(operation: str, pipeline: str, data: str, cores: int) -> Printed | None:
-    """Return the latency that the thesis prints; None if it prints none."""
-    return _by_key().get((operation, pipeline, data, cores, LATENCY))
+def printed(operation: str, pipeline: str, data: str, cores: int, quantity: str = LATENCY) -> Printed | None:
+    """Return the latency, or the throughput, that the thesis prints; None if it prints none."""
+    return _by_key().get((operation, pipeline, data, cores, quantity))
 
 
 def seconds(operation: str, pipeline: str, data: str, cores: int = 1) -> float:
