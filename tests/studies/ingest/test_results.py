@@ -147,8 +147,8 @@ def planned(*overrides: str) -> list[Any]:
 def test_cells_combine_systems_and_numbers_of_writers() -> None:
     every = planned("protocol=quick", "ingest.systems={ducklake: {}, delta-rs: {}}")
     series = [each for each in every if part_name(each) == WRITERS]
-    assert sorted({each.mode for each in series}) == ["one-1", "one-4", "one-8", "own-4"]
-    assert len(series) == 8 and all(each.dataset_directory for each in series)
+    assert sorted({each.mode for each in series}) == ["one-1", "one-2", "one-4", "one-8", "own-4"]
+    assert len(series) == 10 and all(each.dataset_directory for each in series)
     assert {dict(each.settings)["rows"] for each in series} == {500}
 
 
@@ -240,7 +240,7 @@ def test_configured_retries_are_variants_of_a_system() -> None:
     assert dict(series["ducklake-retrying"].options)["commit_retries"] == 100
     assert series["ducklake-retrying"].fingerprint != series["ducklake"].fingerprint
     # Only where a commit may be refused: not with one writer, with a table per writer, or with kills.
-    assert sorted(each.mode for each in every if each.name == "ducklake-retrying") == ["one-4", "one-8"]
+    assert sorted(each.mode for each in every if each.name == "ducklake-retrying") == ["one-2", "one-4", "one-8"]
     assert {"one-1", "one-4", "own-4", "faults-2"} <= {each.mode for each in every if each.name == "ducklake"}
 
 
@@ -379,5 +379,5 @@ def test_published_cells_are_complete_and_claims_use_their_numbers() -> None:
     assert len(printed) == 6 and set(printed) <= rates
     shown = {name for claim in claims for name in claim["shown"]}
     tables = ("outcomes", "scaling", "group", "storage", "pruning", "faults", "maintenance", "kyma", "not-here")
-    tables += ("contradictions", "tail")
+    tables += ("contradictions", "tail", "writers")
     assert shown == {f"ingest-{name}" for name in tables}

@@ -9,13 +9,13 @@ import numpy as np
 from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.formatting import estimate_text
 from tidemark.analysis.metrics import Metric, NotAvailable
-from tidemark.analysis.statistics import BootstrapEstimate, generator, share
+from tidemark.analysis.statistics import BootstrapEstimate, generator, known, share
 from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, UNMEASURED, Measure, Measured, measure
 from tidemark.studies.ingest import published
 from tidemark.studies.ingest.gateway.group_commit import BUNDLED, DIRECT, STAGED
 from tidemark.studies.ingest.load.records import BLIND
-from tidemark.studies.ingest.metrics import CLOSED_P99, RESPONSE_P99
+from tidemark.studies.ingest.metrics import CLOSED_P99, CONFLICTS, RESPONSE_P99
 from tidemark.studies.ingest.parts import FAULTS
 from tidemark.studies.ingest.published import Printed
 from tidemark.studies.ingest.tables.faults import costly, retry_of, series_with_kills, twice
@@ -37,6 +37,15 @@ def ratio_of_ratios(claim_data: ClaimData, quantity: Metric, system: str, vs: st
     first, second = (
         positive(claim_data.hot(quantity, system, mode)).ratio(positive(claim_data.hot(quantity, vs, mode)))
         for mode in modes
+    )
+    return first.ratio(second), TIMES
+
+
+@measure(OWN)
+def accepted_ratio(claim_data: ClaimData, system: str, modes: list[str]) -> Measured:
+    """Return the share of tried commits that succeed in the first mode, divided by that in the second."""
+    first, second = (
+        positive(known(1.0, log=False).difference(claim_data.hot(CONFLICTS, system, mode))) for mode in modes
     )
     return first.ratio(second), TIMES
 

@@ -164,7 +164,7 @@ SMOKE = {
     "cut": {"systems": ["ducklake"], "window_seconds": 3},
 }  # fmt: skip
 QUICK = {
-    "writers": [1, 4, 8], "own": [4], "rtts": [0, 5, 20], "pruned": [10], "runs": 2, "window_seconds": 4, "kills": 3,
+    "writers": [1, 2, 4, 8], "own": [4], "rtts": [0, 5, 20], "pruned": [10], "runs": 2, "window_seconds": 4, "kills": 3,
     "watch_seconds": 40,
     "paced": {
         "systems": ["ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"], "writers": [4, 16],

@@ -415,15 +415,31 @@ def _files_read(run: Run, predicate: str) -> BootstrapEstimate:
     return counted(files_read(run, predicate))
 
 
-OF_PRUNING = tuple(
-    Metric(
-        f"files read: {each.name}",
-        "files",
-        f"Files read: {each.name}",
-        partial(_files_read, predicate=each.name),
-        LOWER,
-    )
-    for each in PREDICATES
+def _query_ms(run: Run, predicate: str) -> BootstrapEstimate:
+    """Return the median time of a query with `predicate`, in ms; NotAvailable if the table is wrong."""
+    files_read(run, predicate)
+    took = _sound(run).column("elapsed_ns")[run.words("predicate") == predicate]
+    return quantile(BlockSample.prepare(took, generator(run.label, predicate)), 0.5).scaled(1e-6)
+
+
+ALL_ROWS, ONE_REGION = PREDICATES[:2]
+QUERY_ALL, QUERY_ONE = (
+    Metric(f"query: {each.name}", "ms", f"Median query: {each.name}", partial(_query_ms, predicate=each.name), LOWER)
+    for each in (ALL_ROWS, ONE_REGION)
+)
+OF_PRUNING = (
+    QUERY_ALL,
+    QUERY_ONE,
+    *(
+        Metric(
+            f"files read: {each.name}",
+            "files",
+            f"Files read: {each.name}",
+            partial(_files_read, predicate=each.name),
+            LOWER,
+        )
+        for each in PREDICATES
+    ),
 )
 
 QUANTITIES = MetricSet(

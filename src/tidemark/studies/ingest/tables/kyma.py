@@ -35,6 +35,35 @@ NOT_HERE = (
     ("Files pruned by an index of values or words", "no format here has one; what statistics prune is measured"),
     ("DuckLake with its catalog in a DuckDB file", "its catalog is open to one process at a time"),
     ("Loki, ClickHouse, InfluxDB 3, Elasticsearch, Splunk, Azure Data Explorer", "servers that are in no registry"),
+    (
+        "ClickHouse's engine (chdb), OpenSearch in place of Elasticsearch, DataFusion: 3 rows of 8 of section 2",
+        "registries have them, but each would be a system of its own, and the page states no setup for its numbers",
+    ),
+    (
+        'Section 2, "Query on indexed field (1 TB, p99)": 7 of its 8 cells',
+        "1 TB does not fit on the disk of this machine, and no format here has the index that is asked",
+    ),
+    (
+        'Section 4, compression: "Parquet+ZSTD ≈ 5–10× compression on logs" against "Arrow IPC ≈ 2–3×"',
+        "it is of logs, which no dataset here is, and no system here writes Arrow files: compression can be set for "
+        "Parquet alone (streams.compression)",
+    ),
+    (
+        'Section 4, Arrow Flight: "2–5× on client-side serialization"',
+        "no system here answers queries over HTTP with rows of text, with which Flight is compared",
+    ),
+    (
+        "Sections 4 and 5: sketches of distinct values, vectors, bloom filters and value ranges of blocks",
+        "plans of kyma, 4 of 4 without a measurement on its page",
+    ),
+    (
+        'Section 3: "Schema evolution without rewrite"',
+        "each window has one schema: no part changes a table's columns while it is written",
+    ),
+    (
+        "Release build, budgets of a query, idempotency within 24 hours: 3 rows of sections 1 and 3",
+        "features of kyma's server, which is in no registry",
+    ),
 )
 
 
