@@ -13,7 +13,7 @@ from tidemark.config import load
 from tidemark.pipeline.build import all_claims, books
 from tidemark.pipeline.plan import make_plan
 from tidemark.pipeline.reference import MAJOR, build_artifact, build_reference, efforts
-from tidemark.results.claims.claims import load_claims
+from tidemark.results.claims.claims import Claim, load_claims
 from tidemark.results.claims.judge import unjudged
 from tidemark.results.reference.artifact import FOLDERS, NOT_KEPT
 from tidemark.studies.study import registry
@@ -30,12 +30,22 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def test_command_of_each_claim_measures_the_claims_systems() -> None:
+def modes_of(claim: Claim) -> list[str]:
+    """Return the modes that a claim's measure names, or uses if it names none."""
+    given = dict(claim.measure.arguments)
+    several = [str(mode) for mode in given.get("modes", [])]
+    return [*claim.measure.modes, *several] if claim.measure.name != "not-here" else []
+
+
+def test_command_of_each_claim_measures_the_claims_systems_and_modes() -> None:
     wanted: dict[tuple[str, str], set[str]] = {}
+    modes: dict[str, set[str]] = {}
     for book in books():
         for claim in load_claims(book):
             command = unjudged(claim, book, "").retest.command
             wanted.setdefault((book.study, command), set()).update(claim.measure.systems)
+            if not claim.needs_no_run:
+                modes.setdefault(command, set()).update(mode.replace("batch", "batch-1000") for mode in modes_of(claim))
             assert command.endswith("protocol=smoke") == claim.needs_no_run, (
                 "sums of printed numbers wait for no window"
             )
@@ -43,6 +53,7 @@ def test_command_of_each_claim_measures_the_claims_systems() -> None:
         series = make_plan(load(SHIPPED, [word for word in shlex.split(command) if "=" in word])).series
         assert {each.study for each in series} == {study}, command
         assert systems <= {each.name for each in series}, command
+        assert modes.get(command, set()) <= {each.mode for each in series}, command
 
 
 def test_each_study_is_listed_with_its_two_protocols() -> None:
