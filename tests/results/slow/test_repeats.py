@@ -168,7 +168,7 @@ def test_failed_repeat_states_its_reason_and_the_other_counts(tmp_path: Path) ->
 
 
 def test_retest_time_counts_repeats(measures: Measures, tmp_path: Path) -> None:
-    claim = next(claim for claim in all_claims() if claim.id == "inlining-single")
+    claim = next(claim for claim in all_claims() if claim.id == "write-single-iceberg-duckdb-inlined")
     once = tuple(replace(model, repeats=model.repeats[:1]) for model in MODELS)
     shorter = retest(claim, RESULTS.claims, RunSet.load(write_run_set(tmp_path, once, window_s=8.0)))
     assert retest(claim, RESULTS.claims, measures.run_set).seconds == pytest.approx(2 * shorter.seconds, rel=0.02)

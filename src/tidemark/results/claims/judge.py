@@ -73,7 +73,7 @@ def retest(claim: Claim, book: ClaimSet, run_set: RunSet | None) -> Retest:
     if claim.window_seconds is not None and window < claim.window_seconds:
         protocol = OWN_SIZES
         window, runs, repeats = _defaults(book)[protocol]
-    if sizes := dict(claim.config).get(f"protocols.{ALONE}"):
+    if sizes := dict(claim.config).get(f"protocols.{ALONE}", {}):
         protocol = ALONE
         window, runs = sizes.get("window_seconds", SECONDS_A_WINDOW), sizes.get("runs", 1)
         repeats = sizes.get("repeats", 1) + sizes.get("rounds", 0)
@@ -91,7 +91,7 @@ def retest(claim: Claim, book: ClaimSet, run_set: RunSet | None) -> Retest:
         repeats = sweep.get("repeats", repeats)
     count = len(measure.systems) * len(measure.modes) * values * max(len(stacks), 1) * repeats
     seconds = count * (runs * (window * (1 + SHARE_OF_PRODUCING) + SECONDS_A_RUN) + SECONDS_A_SERIES)
-    if minutes := _section(book)["protocols"]["default"].get(protocol, {}).get("budget_minutes"):
+    if minutes := (sizes or _section(book)["protocols"]["default"].get(protocol, {})).get("budget_minutes"):
         seconds = min(seconds, 60.0 * minutes)
     weights = [
         _series_bytes(run_set.find(system, mode) if run_set else None, book.rates.get(mode, 0.0), window, runs)
