@@ -74,7 +74,8 @@ def anatomy(
         differences = list(found.differences(kept))
         for source, reason in found.left_out(kept).items():
             say(f"tidemark: {source} not compared: {reason}")
-        print(*differences, sep="\n", file=sys.stderr if as_json else sys.stdout)
+        for said in differences:
+            print(said, file=sys.stderr if as_json else sys.stdout)
         if differences:
             raise CountsDiffer(f"{len(differences)} counts differ from {against}, as the lines above say")
         say(f"tidemark: every count is as in {against}")
