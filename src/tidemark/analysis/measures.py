@@ -54,6 +54,7 @@ class Measures:
         self.quantities = quantities
         self._seconds: dict[tuple[str, str], BlockSample] = {}
         self._runs = resampled.read(run_set, quantities)
+        self._absent: dict[tuple[str, str], NotAvailable] = {}  # why runs lack quantities, by the same keys
         self._hot: dict[tuple[str, str], BootstrapEstimate] = {}
         self._effects: dict[tuple[str, str], BetweenRunVariance | None] = {}
         self._rounds: dict[tuple[str, str], RoundVariance | None] = {}
@@ -69,16 +70,23 @@ class Measures:
         if run is None:
             raise NotAvailable("there is no such run")
         key = (quantity.name, run.label)
+        if key in self._absent:
+            raise self._absent[key].with_traceback(None)
         if key not in self._runs:
-            self._runs[key] = self._compute(quantity, run)
+            try:
+                self._runs[key] = self._compute(quantity, run)
+            except NotAvailable as absent:
+                self._absent[key] = absent
+                raise
         return self._runs[key]
 
     def all_of(self, run: Run) -> resampled.Resampled:
         """Return all `quantities` that `run` has, in the form that `resampled` stores."""
+        found = {}
         for quantity in self.quantities:
             with suppress(NotAvailable):
-                self.of_run(quantity, run)
-        return {key: found for key, found in self._runs.items() if key[1] == run.label}
+                found[quantity.name, run.label] = self.of_run(quantity, run)
+        return found
 
     def _compute(self, quantity: Metric, run: Run) -> BootstrapEstimate:
         how = quantity.how
