@@ -94,13 +94,18 @@ def _column(path: Path, name: str) -> NDArray[np.int64]:
 
 def _table(path: Path, columns: list[str] | None = None) -> pa.Table:
     try:
-        return pq.read_table(path, columns=columns)
+        with pq.ParquetFile(path) as file:  # a dataset of one file takes longer to open than to read
+            return file.read(columns)
     except (OSError, pa.ArrowException) as error:
         raise AnalysisError(f"{path}: cannot be read as Parquet: {printable(str(error))}") from error
 
 
+@lru_cache(maxsize=8)
 def read_seconds(path: Path, window_s: float) -> Seconds:
-    """Return the samples in machine.parquet that end inside a window of `window_s` seconds."""
+    """Return the samples in machine.parquet that end inside a window of `window_s` seconds.
+
+    The last ones are cached, as many quantities of a run use them.
+    """
     table = _table(path)
     second = _floats(table, "second")
     inside = second <= window_s + 0.05
