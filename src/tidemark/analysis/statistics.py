@@ -270,7 +270,9 @@ def theil_sen(samples: Numbers, rng: np.random.Generator) -> BootstrapEstimate:
     slope = float(np.median((y[second] - y[first]) / run))
     fitted = slope * x + np.median(y - slope * x)
     redrawn = fitted + resampled_residuals(y - fitted, rng)
-    draws = np.median((redrawn[:, second] - redrawn[:, first]) / run, axis=1)
+    slopes = (redrawn[:, second] - redrawn[:, first]) / run
+    slopes.sort(axis=1)  # for their medians: faster than np.median, with the same result
+    draws = (slopes[:, (len(run) - 1) // 2] + slopes[:, len(run) // 2]) / 2
     return BootstrapEstimate(slope, draws, n, log=False)
 
 
