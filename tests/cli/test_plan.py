@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from tests.runs.runset import DELTA, DUCKLAKE, NULL, write_run_set
 from typer.testing import CliRunner
 
 from tidemark.cli.main import app
-from tidemark.cli.planning import PRESET, example, seconds, share
+from tidemark.cli.planning import PRESET, advise, example, seconds, share
 from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.paths import REPOSITORY
@@ -112,10 +113,12 @@ def test_first_page_shows_what_advise_answers_from_the_shipped_costs() -> None:
 
 
 def test_shipped_costs_answer_the_questions_of_the_help() -> None:
-    for more in ([], ["--store-latency", "20ms"], ["--writers", "4"]):
-        question = ["advise", "--rate", "2000", "--fresh", "10s", "--results", str(REPOSITORY / "reference"), "--json"]
-        found = json.loads(CliRunner().invoke(app, [*question, *more]).stdout)
-        assert found["measured"] and any(each["verdict"] == "would do" for each in found["systems"]), more
+    questions = re.findall(r"'(--rate [^']+)'", advise.__doc__ or "")
+    assert len(questions) == 3
+    for question in questions:
+        words = ["advise", *question.split(), "--results", str(REPOSITORY / "reference"), "--json"]
+        found = json.loads(CliRunner().invoke(app, words).stdout)
+        assert found["measured"] and any(each["verdict"] == "would do" for each in found["systems"]), question
 
 
 @pytest.mark.parametrize(("text", "found"), [("20ms", 0.02), ("10s", 10.0), ("1.5s", 1.5), ("2min", 120.0)])

@@ -69,6 +69,9 @@ def advise(
     A cost model of commits is fitted to your runs, or to those that are shipped if you have none; its error on held-out
     cells is shown next to each prediction. Where it errs by more than --error, or too few cells were measured, the
     reason is shown instead.
+
+    Three questions: '--rate 50000 --fresh 10s'; '--rate 2000 --fresh 10s --store-latency 20ms', with files in S3;
+    '--rate 2000 --fresh 10s --writers 4'.
     """
     fresh_s = seconds("--fresh", fresh)
     rtt_ms = None if store_latency is None else seconds("--store-latency", store_latency) * 1000
