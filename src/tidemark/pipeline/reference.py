@@ -23,6 +23,7 @@ from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.judge import judge_all, unjudged
 from tidemark.results.reference.agreement import agreement
+from tidemark.results.reference.anatomy import MARK, anatomy_table
 from tidemark.results.reference.artifact import Effort, Ledger, artifact
 from tidemark.results.reference.content import (
     TABLES,
@@ -36,7 +37,7 @@ from tidemark.results.reference.content import (
     write_reference,
 )
 from tidemark.results.reference.findings import page, shown
-from tidemark.results.reference.front import DARK, LIGHT, MATRIX, front, glance, narrow, overview
+from tidemark.results.reference.front import DARK, LIGHT, MATRIX, filled, front, glance, narrow, overview
 from tidemark.results.reference.run_files import run_files_page
 from tidemark.results.reference.settings import settings_page
 from tidemark.results.reference.systems import system_pages
@@ -48,6 +49,7 @@ from tidemark.studies.study import registry
 from tidemark.systems.registry import registry as systems
 
 FINDINGS, README, STUDIES = "docs/findings.md", "README.md", "docs/studies.md"
+ANATOMY = "docs/anatomy.md"
 SETTINGS, EDITOR_SCHEMA, RUN_FILES = "docs/settings.md", "config.schema.json", "docs/run-files.md"
 SHOWN = ("smoke", "quick")  # the protocols that every study has
 FIRST = "streams"  # the study whose rates README shows
@@ -121,8 +123,11 @@ def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
     studies = overview((folder / STUDIES).read_text(), kept, {FIRST: registry()[FIRST].results.questions})
     quick = [each for each in efforts(configuration) if each.protocol == "quick"]
     quick.sort(key=lambda each: each.study != FIRST)
+    counts = folder / ANATOMY
+    table = {ANATOMY: filled(ANATOMY, counts.read_text(), MARK, anatomy_table(kept))} if counts.is_file() else {}
     return {
         **build_artifact(configuration, kept),
+        **table,
         FINDINGS: page([shown(finding, kept) for finding in all_findings()]),
         README: front((folder / README).read_text(), studies, kept, caveats(kept), quick),
         STUDIES: studies,
