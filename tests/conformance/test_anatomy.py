@@ -68,6 +68,8 @@ def test_commit_of_ducklake_and_one_more_statement(workspace: Workspace) -> None
     for name, count in of(plain, Source.SQL).items():
         assert count[0] == count[1] > 0
         assert of(more, Source.SQL)[name] == (count[0] + 1, count[0] + 1)
+    assert plain.steps[0].asked.startswith("BEGIN") and plain.steps[-1].asked == "COMMIT"
+    assert (len(plain.steps),) * 2 == of(plain, Source.NETWORK)["round trips in series"]
     assert differing(more, plain) == {
         "SQL statements",
         "SQL transactions",

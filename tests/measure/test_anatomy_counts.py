@@ -8,8 +8,9 @@ from pathlib import Path, PurePath
 import pytest
 
 from tidemark.errors import ConfigError, Incomparable
-from tidemark.measure.anatomy.counts import Anatomy, Source, kind_of, merged
-from tidemark.measure.anatomy.session import written
+from tidemark.measure.anatomy.counts import Anatomy, Source, Step, kind_of, merged
+from tidemark.measure.anatomy.session import steps, written
+from tidemark.services.counting_proxy import Exchange
 
 FSYNC, SENT = "fsync by the client", "bytes to PostgreSQL"
 
@@ -122,3 +123,12 @@ def test_new_changed_and_removed_files_are_counted_with_the_bytes_written() -> N
     more, _ = written(before, {**after, "c.parquet": (1, 2, 7)})
     assert more["data files"] == 2
     assert written(before, before) == ({}, {})
+
+
+def test_steps_of_all_servers_are_in_order_of_time() -> None:
+    first, later = Exchange(None, 2.0, 2.5, 10, 20, "BEGIN"), Exchange("GET", 2.25, 2.5, 30, 40, "GET /x")
+    assert steps({"A": [later], "B": [first]}) == (
+        Step("B", "BEGIN", 0.0, 500.0, 10, 20),
+        Step("A", "GET /x", 250.0, 250.0, 30, 40),
+    )
+    assert steps({}) == steps({"A": []}) == ()

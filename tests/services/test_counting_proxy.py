@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tidemark.paths import Workspace
-from tidemark.services.counting_proxy import CountingProxy, Exchange, in_series
+from tidemark.services.counting_proxy import CountingProxy, Exchange, asked_by, in_series
 from tidemark.services.own import NullCatalog
 
 
@@ -50,6 +50,21 @@ def test_concurrent_connections_are_counted_apart(proxy: CountingProxy) -> None:
         each.getresponse().read()
         each.close()
     assert len(proxy.take()) == 3
+
+
+@pytest.mark.parametrize(
+    ("data", "asked"),
+    [
+        (b"POST /v1/tables/trips HTTP/1.1\r\nHost: here\r\n\r\n", "POST /v1/tables/trips"),
+        (b"Q\0\0\0\x12BEGIN\n  READ ONLY\0", "BEGIN READ ONLY"),
+        (b"P\0\0\0\x12named\0SELECT $1\0\0\0", "SELECT $1"),
+        (b"Q\0\0\0\x12" + b"x" * 1000 + b"\0", "x" * 200),
+        (b"X\0\0\0\x04", ""),
+        (b"\x16\x03\x01", ""),
+    ],
+)
+def test_requests_and_statements_are_named(data: bytes, asked: str) -> None:
+    assert asked_by(data) == asked
 
 
 def test_round_trips_in_series_are_the_longest_chain() -> None:

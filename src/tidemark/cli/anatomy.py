@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tidemark.systems.base import Variant
 
 DISTANCES_MS = (1, 20, 70)
+WIDTH = 120  # characters of a line
 
 
 def anatomy(
@@ -42,6 +44,10 @@ def anatomy(
             metavar="FILE", dir_okay=False, help="Counts of --json that were kept; exit code 15 if they differ."
         ),
     ] = None,
+    sequence: Annotated[
+        bool,
+        typer.Option("--sequence", help="Also what the client asks its servers in one commit, in order, with times."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON, to be kept.")] = False,
 ) -> None:
     """Count the parts of one commit of a system: files, operations on them, SQL, round trips and requests.
@@ -66,6 +72,8 @@ def anatomy(
             progress.update(done)
 
         found = take_apart(variant, given, workspace, stack, numbers, rows, runs, report)
+    if not sequence:
+        found = replace(found, steps=())
     if as_json:
         print(found.to_json(), end="")
     else:
@@ -144,9 +152,21 @@ def _print_table(found: Anatomy) -> None:
         if names:
             table.add_section()
     console.print(table)
+    if found.steps:
+        _print_steps(found)
     for left_out, reason in found.not_counted.items():
         print(f"Not counted: {left_out}: {reason}.")
     last = max(found.commits)
     if trips := found.commits[last].get(Source.NETWORK, {}).get(IN_SERIES, (0, 0))[1]:
         distances, longer = (", ".join(f"{each * ms:,}" for ms in DISTANCES_MS) for each in (1, trips))
         print(f"At a distance of {distances} ms, the round trips in series of commit {last:,} take {longer} ms.")
+
+
+def _print_steps(found: Anatomy) -> None:
+    print(f"What the client asks in commit {max(found.commits) + 1:,}, of which nothing is traced:\n")
+    print(f"{'at ms':>8} {'takes ms':>9} {'bytes to':>9} {'bytes from':>10}  server: request or statement")
+    for each in found.steps:
+        sizes = f"{each.sent_bytes:9,} {each.received_bytes:10,}"
+        line = f"{each.began_ms:8.1f} {each.took_ms:9.1f} {sizes}  {each.server}: {each.asked or '(another message)'}"
+        print(line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}...")
+    print()

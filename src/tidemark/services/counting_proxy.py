@@ -14,6 +14,7 @@ from tidemark.services.programs.delay import Client, Side
 
 REQUEST = re.compile(rb"([A-Z]+) \S+ HTTP/1\.[01]\r\n")
 READY_S = 30.0
+LONGEST = 200  # characters of a statement that are kept
 
 
 @dataclass(slots=True)
@@ -25,6 +26,19 @@ class Exchange:
     ended_s: float
     sent_bytes: int = 0
     received_bytes: int = 0
+    asked: str = ""  # what it begins with: an HTTP request, or a statement to PostgreSQL
+
+
+def asked_by(data: bytes) -> str:
+    """Return the HTTP request, or the statement in PostgreSQL's protocol, that `data` begins with; empty for others."""
+    if found := REQUEST.match(data):
+        return found[0].rpartition(b" ")[0].decode(errors="replace")[:LONGEST]
+    kind, text = data[:1], data[5:]  # a letter and four bytes of length
+    if kind == b"P":  # the name of a prepared statement comes first
+        text = text.partition(b"\0")[2]
+    if kind not in (b"P", b"Q"):
+        return ""
+    return " ".join(text.partition(b"\0")[0].decode(errors="replace").split())[:LONGEST]
 
 
 def in_series(exchanges: Iterable[Exchange]) -> int:
@@ -58,7 +72,7 @@ class _Client(Client):
     def data_received(self, data: bytes) -> None:
         if self._last is None or self._last.received_bytes:
             found, now = REQUEST.match(data), time.monotonic()
-            self._last = Exchange(None if found is None else found[1].decode(), now, now)
+            self._last = Exchange(None if found is None else found[1].decode(), now, now, asked=asked_by(data))
             self._noted.append(self._last)
         self._last.sent_bytes += len(data)
         super().data_received(data)

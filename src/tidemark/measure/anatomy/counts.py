@@ -34,6 +34,18 @@ class Source(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """One round trip of a commit, by milliseconds from the commit's first one."""
+
+    server: str
+    asked: str  # the HTTP request, or the SQL statement; empty for other messages
+    began_ms: float
+    took_ms: float
+    sent_bytes: int
+    received_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Anatomy:
     """Counts of the chosen commits of one system, each a range over the runs. A name without a count was not seen."""
 
@@ -47,6 +59,7 @@ class Anatomy:
     runs: int
     commits: dict[int, dict[str, dict[str, Range]]]  # by number of the commit, from 1
     not_counted: dict[str, str] = field(default_factory=dict)  # the reason, by source
+    steps: tuple[Step, ...] = ()  # of the commit after the last one that is counted, which nothing traces
 
     def to_json(self) -> str:
         return msgspec.json.format(msgspec.json.encode(self), indent=1).decode() + "\n"

@@ -23,7 +23,7 @@ from tidemark.config import ServicesConfig
 from tidemark.errors import ConfigError, OracleError
 from tidemark.machine import strace
 from tidemark.measure.anatomy.client import Order
-from tidemark.measure.anatomy.counts import Anatomy, Counted, Source, kind_of, merged
+from tidemark.measure.anatomy.counts import Anatomy, Counted, Source, Step, kind_of, merged
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service, pickled
 from tidemark.services.counting_proxy import CountingProxy, Exchange, in_series
@@ -104,6 +104,7 @@ def take_apart(
             runs=runs,
             commits={number: merged([each[number] for each in found]) for number in chosen},
             not_counted=run.not_counted(),
+            steps=run.steps,
         )
 
 
@@ -117,6 +118,7 @@ class Run:
 
     def __init__(self, variant: Variant, servers: Servers, workspace: Workspace, folder: Path, rows: int) -> None:
         self.columns = 0
+        self.steps: tuple[Step, ...] = ()  # of the commit after the last one that is counted
         self._variant, self._servers, self._folder, self._rows = variant, servers, folder, rows
         self._table = private_directory(folder / "table").resolve()
         self._tools = packages(variant.system.tools, workspace)
@@ -184,6 +186,9 @@ class Run:
             found[number] = self._counted()
             done = number
             report(before + done, whole)
+        self._take_exchanges()
+        self._write(1)  # system calls are traced no more, which takes time
+        done, self.steps = done + 1, steps(self._take_exchanges())
         if self._ask("check", "holds") != str(True):
             raise OracleError(f"{self._variant.name}: the table does not hold what its {done:,} commits wrote")
         return found
@@ -218,10 +223,9 @@ class Run:
         before, logged, statements = self._files(), 0, 0
         if self._postgres is not None:
             logged, statements = self._postgres.log_path.stat().st_size, self._postgres.statements()
-        for proxy in self._proxies.values():
-            proxy.take()
+        self._take_exchanges()
         peak, calls = self._traced()
-        exchanges = {title: proxy.take() for title, proxy in self._proxies.items()}
+        exchanges = self._take_exchanges()
         sql = {}
         if self._postgres is not None:
             sql["SQL statements"] = self._postgres.statements() - statements
@@ -235,6 +239,10 @@ class Run:
             Source.NETWORK: exchanged(exchanges),
             Source.MEMORY: {"peak MB of the client": round(peak / 1e6)},
         }
+
+    def _take_exchanges(self) -> dict[str, list[Exchange]]:
+        """Return the exchanges with each server, by title, since the last call."""
+        return {title: proxy.take() for title, proxy in self._proxies.items()}
 
     def _traced(self) -> tuple[int, dict[str, int]]:
         """Make one commit; return the peak of the client's memory, and the calls of all processes by what they did."""
@@ -266,6 +274,24 @@ def written(before: Files, after: Files) -> tuple[dict[str, int], dict[str, int]
         sizes[f"bytes of {kind} files"] += max(0, size - before_it)
     files["removed files"] = len(before.keys() - after.keys())
     return dict(+files), dict(sizes)
+
+
+def steps(exchanges: Mapping[str, Sequence[Exchange]]) -> tuple[Step, ...]:
+    """Return all exchanges of one commit in order of time."""
+    whole = sorted(
+        ((each, title) for title, some in exchanges.items() for each in some), key=lambda pair: pair[0].began_s
+    )
+    return tuple(
+        Step(
+            title,
+            each.asked,
+            round(1000 * (each.began_s - whole[0][0].began_s), 2),
+            round(1000 * (each.ended_s - each.began_s), 2),
+            each.sent_bytes,
+            each.received_bytes,
+        )
+        for each, title in whole
+    )
 
 
 def exchanged(exchanges: Mapping[str, Iterable[Exchange]]) -> dict[str, int]:
