@@ -38,10 +38,13 @@ def anatomy(kind: type[System], workspace: Workspace) -> Anatomy:
 
 
 def as_kept(kind: type[System], workspace: Workspace) -> Anatomy:
-    """Return the counts of a system, which must be those that are kept of the stack `thesis`."""
+    """Return the counts of a system, which must be those that are kept of the stack `thesis`.
+
+    Bytes follow the path of the workspace, which some files hold compressed.
+    """
     found = anatomy(kind, workspace)
     if OF_A_STACK not in os.environ:
-        assert list(found.differences(Anatomy.read(KEPT / f"{kind.name}.json"))) == []
+        assert differing(found, Anatomy.read(KEPT / f"{kind.name}.json")) == set()
     return found
 
 

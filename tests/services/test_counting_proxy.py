@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
@@ -32,7 +33,8 @@ def test_each_request_is_counted_once(proxy: CountingProxy, count: int) -> None:
         answered += len(connection.getresponse().read())
     found = proxy.take()
     assert [each.method for each in found] == ["GET"] * count
-    assert in_series(found) == count
+    assert [each.opens for each in found] == [True, *[False] * (count - 1)]
+    assert in_series(found) == count + 1, "the opening of the connection is one"
     assert sum(each.received_bytes for each in found) > answered > 0
     assert proxy.take() == []
     connection.request("POST", "/v1/namespaces", b"x" * 300_000)
@@ -75,3 +77,6 @@ def test_round_trips_in_series_are_the_longest_chain() -> None:
     assert in_series([at(1, 2), at(2, 3), at(4, 5)]) == 3
     assert in_series([at(1, 5), at(1, 2), at(2, 3), at(2, 4)]) == 2
     assert in_series([at(1, 9), at(2, 8)]) == 1
+    opening = replace(at(2, 3), opens=True)
+    assert in_series([at(1, 2), opening, at(4, 5)]) == 4
+    assert in_series([at(2, 2.5), at(2.5, 3.5), opening]) == 2

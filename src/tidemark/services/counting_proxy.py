@@ -27,6 +27,7 @@ class Exchange:
     sent_bytes: int = 0
     received_bytes: int = 0
     asked: str = ""  # what it begins with: an HTTP request, or a statement to PostgreSQL
+    opens: bool = False  # it is the first one of its connection, whose opening took a round trip as well
 
 
 def asked_by(data: bytes) -> str:
@@ -42,12 +43,12 @@ def asked_by(data: bytes) -> str:
 
 
 def in_series(exchanges: Iterable[Exchange]) -> int:
-    """Return the most exchanges of which each began after the one before it had ended: round trips in series."""
-    count, ended = 0, 0.0
+    """Return the most round trips of which each began after the one before had ended; opening a connection is one."""
+    found: list[tuple[float, int]] = []  # the end of each exchange, and the most round trips up to it
     for each in sorted(exchanges, key=lambda each: each.ended_s):
-        if each.began_s >= ended:
-            count, ended = count + 1, each.ended_s
-    return count
+        before = max((count for ended, count in found if ended <= each.began_s), default=0)
+        found.append((each.ended_s, before + 1 + each.opens))
+    return max((count for _, count in found), default=0)
 
 
 class _Server(Side):
@@ -72,7 +73,8 @@ class _Client(Client):
     def data_received(self, data: bytes) -> None:
         if self._last is None or self._last.received_bytes:
             found, now = REQUEST.match(data), time.monotonic()
-            self._last = Exchange(None if found is None else found[1].decode(), now, now, asked=asked_by(data))
+            method, opens = None if found is None else found[1].decode(), self._last is None
+            self._last = Exchange(method, now, now, asked=asked_by(data), opens=opens)
             self._noted.append(self._last)
         self._last.sent_bytes += len(data)
         super().data_received(data)

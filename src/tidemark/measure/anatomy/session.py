@@ -303,6 +303,7 @@ def exchanged(exchanges: Mapping[str, Iterable[Exchange]]) -> dict[str, int]:
             found[f"round trips to {title}"] += 1
             found[f"bytes to {title}"] += each.sent_bytes
             found[f"bytes from {title}"] += each.received_bytes
+            found[f"connections to {title}"] += each.opens
             if each.method is not None:
                 found[f"{each.method} requests to {title}"] += 1
-    return {**dict(sorted(found.items())), **({IN_SERIES: in_series(everything)} if exchanges else {})}
+    return {**dict(sorted((+found).items())), **({IN_SERIES: in_series(everything)} if exchanges else {})}
