@@ -15,7 +15,7 @@ from tidemark.results.site.sets import ResultSet, identity, without_identity
 
 INDEX, SCHEMA_VERSION = "index.json", 1
 MARK = "tidemark_site"  # the key of INDEX that tells that a folder is a site
-RESULTS = "Stream writes, many writers, freshness and catalogs of lakehouse tables, measured by Tidemark."
+RESULTS = "Stream writes, many writers, freshness and catalog servers of lakehouse tables, measured by Tidemark."
 MOST_CELLS = 4_000  # that a page shows of a table: about 200 kB
 
 type Items = list[tuple[str, str, str]]  # words, address of their page or "", and the words after them
