@@ -44,8 +44,10 @@ def test_share_refused_with_many_writers_follows_from_few(few: int, many: int, e
     assert predicted(found, 1, every_seconds) == 0
 
 
-def test_nothing_is_predicted_from_one_writer_or_if_all_was_refused() -> None:
+def test_nothing_is_predicted_from_one_writer_or_if_none_or_all_was_refused() -> None:
     with pytest.raises(NotAvailable, match="one writer is never refused"):
         exposed_s(0.0, paced(1, 1))
+    with pytest.raises(NotAvailable, match="nothing was refused"):
+        exposed_s(0.0, paced(4, 1))
     with pytest.raises(NotAvailable, match="every try was refused"):
         exposed_s(1.0, paced(4, 1))

@@ -53,6 +53,8 @@ def exposed_s(share: float, given: PacedSettings) -> float:
     """Return the seconds in which another commit makes one fail, from the `share` of tries that were refused."""
     if given.writers < 2:
         raise NotAvailable("one writer is never refused")
+    if share <= 0:
+        raise NotAvailable("nothing was refused")
     if share >= 1:
         raise NotAvailable("every try was refused")
     return -math.log(1 - share) * given.every_seconds / (given.writers - 1)
@@ -119,9 +121,9 @@ def _paced(builder: TableBuilder) -> Table:
         computed("further", f"Refused with {FURTHER} times the writers, predicted", further, "%"),
     )
     notes = [
-        "Hot runs. Each writer commits once in each interval, at a random moment of it, whatever the others do."
-        "  Not begun: commits of writers that fell behind by more than 10 s and stopped. Flushes whose first "
-        "call failed are what a service sees that does not retry by itself; what a client retries inside is one.",
+        "Hot runs. Each writer commits once in each interval, at a random moment of it, whatever the others do. "
+        "Not begun: commits of writers that fell behind by more than 10 s and stopped. Flushes whose first "
+        "call failed are what a service sees that does not retry by itself: a call counts once, with its retries.",
         "Exposed: the time in which the commit of another writer makes one fail, if writers are independent: from the "
         "share refused. A client that retries adds commits, so that shares grow faster than the model says: the "
         "column 'Prediction off by' shows it, and is the error to expect of the last column at least.",

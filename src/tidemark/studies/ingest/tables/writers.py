@@ -34,6 +34,7 @@ from tidemark.studies.ingest.metrics import (
     ERRORS,
     FAIRNESS,
     FILES,
+    FLUSHES_FAILED,
     P50,
     P99,
     P999,
@@ -47,7 +48,7 @@ from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.record import CommitRecord, OracleRecord
 from tidemark.studies.ingest.settings import ONE, OWN, RETRIES, WRITERS, WritersSettings
 
-SHARES = (CONFLICTS, ABANDONED, ERRORS)
+SHARES = (CONFLICTS, ABANDONED, ERRORS, FLUSHES_FAILED)
 NEAR = 20.0  # percent of the null system's rate; above it, a rate is limited in part by the harness
 UNEQUAL = (
     "Systems do not promise the same when a commit is acknowledged: see 'At the acknowledgement' before comparing them."
