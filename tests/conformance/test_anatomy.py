@@ -15,8 +15,8 @@ from tidemark.cli.main import app
 from tidemark.errors import CountsDiffer
 from tidemark.machine.strace import why_not
 from tidemark.measure.anatomy import session
-from tidemark.measure.anatomy.counts import Anatomy, Source
 from tidemark.paths import REPOSITORY, Workspace
+from tidemark.runs.anatomy import Anatomy, Source
 from tidemark.systems.base import System, Variant
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.ducklake.servers import DuckLake

@@ -8,8 +8,9 @@ from pathlib import Path, PurePath
 import pytest
 
 from tidemark.errors import ConfigError, Incomparable
-from tidemark.measure.anatomy.counts import Anatomy, Source, Step, kind_of, merged
+from tidemark.measure.anatomy.kinds import kind_of
 from tidemark.measure.anatomy.session import steps, written
+from tidemark.runs.anatomy import Anatomy, Source, Step, merged
 from tidemark.services.counting_proxy import Exchange
 
 FSYNC, SENT = "fsync by the client", "bytes to PostgreSQL"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tidemark.errors import ConfigError
-from tidemark.measure.anatomy.counts import Anatomy
 from tidemark.results.reference.anatomy import FOLDER, OLD, YOUNG, anatomy_table
+from tidemark.runs.anatomy import Anatomy
 
 
 def counts(opened: int, written: int) -> dict[str, dict[str, tuple[int, int]]]:

@@ -15,7 +15,7 @@ from tidemark.paths import REPOSITORY, Workspace
 from tidemark.process_lifetime import say
 
 if TYPE_CHECKING:
-    from tidemark.measure.anatomy.counts import Anatomy
+    from tidemark.runs.anatomy import Anatomy
     from tidemark.systems.base import Variant
 
 DISTANCES_MS = (1, 20, 70)
@@ -55,7 +55,7 @@ def anatomy(
     Servers are started, and two tables are written: a count that is the same in both is exact.
     With --against each count that differs from a kept one is named in words, for the tests of a client.
     """
-    from tidemark.measure.anatomy.counts import Anatomy
+    from tidemark.runs.anatomy import Anatomy
 
     variant, given = _variant(system, option or [])
     numbers = _numbers(commits)
@@ -134,8 +134,8 @@ def _print_table(found: Anatomy) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from tidemark.measure.anatomy.counts import Source, shown
     from tidemark.measure.anatomy.session import IN_SERIES
+    from tidemark.runs.anatomy import Source, shown
 
     console = Console()
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())

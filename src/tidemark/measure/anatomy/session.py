@@ -23,8 +23,9 @@ from tidemark.config import ServicesConfig
 from tidemark.errors import ConfigError, OracleError
 from tidemark.machine import strace
 from tidemark.measure.anatomy.client import Order
-from tidemark.measure.anatomy.counts import Anatomy, Counted, Source, Step, kind_of, merged
+from tidemark.measure.anatomy.kinds import kind_of
 from tidemark.paths import Workspace, private_directory
+from tidemark.runs.anatomy import Anatomy, Counted, Source, Step, merged
 from tidemark.services.base import Service, pickled
 from tidemark.services.counting_proxy import CountingProxy, Exchange, in_series
 from tidemark.services.http import keep_loopback_direct

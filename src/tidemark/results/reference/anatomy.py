@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tidemark.analysis.formatting import number
 from tidemark.machine.strace import SYNCS
-from tidemark.measure.anatomy.counts import BYTES_DIFFER, Anatomy, Range, Source, shown
 from tidemark.results.tables.table import markdown_grid
+from tidemark.runs.anatomy import BYTES_DIFFER, Anatomy, Range, Source, shown
 
 FOLDER = "anatomy"  # of the reference results: NAME.json of the stack `thesis`, and a folder for each other stack
 MARK = "<!-- anatomy: './tidemark artifact' writes this -->"
