@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from tidemark.settings import UNIQUE, Count, Protocols, Seconds, Shipped, Systems, about, one_of_these
 
+Sweeps = Annotated[tuple[str, ...], Meta(min_length=1), UNIQUE]
 Modes = Annotated[tuple[Annotated[str, one_of_these("single", "batch")], ...], Meta(min_length=1), UNIQUE]
 
 
@@ -68,6 +69,9 @@ class Protocol(Struct, frozen=True, kw_only=True):
             "differ by the noise floor."
         ),
     ] = False
+    sweeps: Annotated[Sweeps, about("What 'streams.sweeps' is with this protocol, if it says nothing else.")] = (
+        "main",
+    )
     null_seconds: (
         Annotated[
             Seconds,
@@ -173,6 +177,7 @@ class StreamsConfig(Struct, frozen=True, kw_only=True):
             "runs": 2,
             "rounds": 20,
             "block": 3,
+            "sweeps": ["main", "chunks"],
             "precision": 10,
             "budget_minutes": 30,
         },
@@ -187,6 +192,7 @@ class StreamsConfig(Struct, frozen=True, kw_only=True):
             "precision": 5,
             "budget_minutes": 120,
             "twin": True,
+            "sweeps": ["main", "chunks"],
         },
         thesis={"window_seconds": 300, "runs": 3},
     )
@@ -256,11 +262,9 @@ class StreamsConfig(Struct, frozen=True, kw_only=True):
         bool, about("After a series' last run, time the merge of small files where the system has one.")
     ] = True
     sweeps: Annotated[
-        tuple[str, ...],
-        Meta(min_length=1),
-        UNIQUE,
-        about("What to run: main, and any of the sweeps below by name."),
-    ] = ("main",)
+        Sweeps | None,
+        about("What to run: main, and any of the sweeps below by name. null: what the protocol says."),
+    ] = None
     sweep: Annotated[
         dict[str, Sweep],
         about("Sweeps vary one setting. What a sweep leaves out it takes from the main configuration."),

@@ -74,10 +74,12 @@ class StreamsSection:
     def parse(cls, given: Mapping[str, Any], protocol: str, services: ServicesConfig, origin: Origin) -> StreamsSection:
         """Parse the section. Raises ConfigError, with the place of the key, for unknown names."""
         one_of(protocol, given["protocols"], ("protocol",), origin)
-        for name in given["sweeps"]:
-            one_of(name, [MAIN, *given["sweep"]], (SECTION, "sweeps"), origin)
         # As written, and not decoded: a window of 8 seconds and one of 8.0 are recorded as two series.
         sizes = Protocol(**given["protocols"][protocol])
+        names = given["sweeps"] or sizes.sweeps
+        asked: Key = ("sweeps",) if given["sweeps"] else ("protocols", protocol, "sweeps")
+        for name in names:
+            one_of(name, [MAIN, *given["sweep"]], (SECTION, *asked), origin)
         most = sizes.window_seconds if sizes.commits else 0
         if sizes.least_seconds > most:
             place = origin.place((SECTION, "protocols", protocol, "least_seconds"))
@@ -90,7 +92,7 @@ class StreamsSection:
             if (found := getattr(sizes, key)) != without and not sizes.rounds:
                 place = origin.place((SECTION, "protocols", protocol, key))
                 raise ConfigError(f"{place}: found {found:g}; allowed: {without}, as there are no rounds")
-        sweeps = {name: Sweep(**given["sweep"][name]) for name in given["sweeps"] if name != MAIN}
+        sweeps = {name: Sweep(**given["sweep"][name]) for name in names if name != MAIN}
         for name, sweep in sweeps.items():
             for system in or_else(sweep.systems, ()):
                 one_of(system, given["systems"], (SECTION, "sweep", name, "systems"), origin)
@@ -100,7 +102,7 @@ class StreamsSection:
             systems=tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items()),
             modes=tuple(given["modes"]),
             sweeps=sweeps,
-            main=MAIN in given["sweeps"],
+            main=MAIN in names,
             cpus=given["cpus"],
             given=given,
         )
