@@ -152,6 +152,7 @@ SWEEPS = Shipped(
             "axis": "chunks",
             "values": ["rows"],
             "modes": ["batch"],
+            "repeats": 1,
         },
         "age": {
             "axis": "commits",
