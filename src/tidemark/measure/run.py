@@ -16,7 +16,7 @@ from tidemark.machine.disk import settle
 from tidemark.machine.watch import Watch
 from tidemark.measure.describe import client_versions, series_part
 from tidemark.measure.warmup import files_of, warm
-from tidemark.measure.workload import ProgressCallback, RunHistory, TestBed, Window, WindowRunner
+from tidemark.measure.workload import Evict, ProgressCallback, RunHistory, TestBed, Window, WindowRunner
 from tidemark.runs.circumstances import Harness, Interference
 from tidemark.runs.manifest import Manifest, write_run
 from tidemark.runs.outcome import DISTURBED
@@ -48,7 +48,9 @@ def measure_run(test_bed: TestBed, number: int, before: RunHistory, last: bool, 
     method = cold.Method(before.proof.method)
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     with test_bed.workload.open_window(test_bed, f"run-{number}", seconds, show) as runner:
-        if number == 0:
+        if number == 0 and test_bed.workload.evicts is Evict.NEVER:
+            warm(path for groups in _groups(test_bed, runner) for group in groups.values() for path in group)
+        elif number == 0 or test_bed.workload.evicts is Evict.EACH:
             _make_cold_again(test_bed, runner, method)
         window, watch = runner.new_window(), _watch(test_bed, runner, show)
         opening: ColdProof | None = None

@@ -25,7 +25,7 @@ from tidemark.machine import cold
 from tidemark.machine.inventory import inventory
 from tidemark.machine.processes import confine
 from tidemark.measure.warmup import files_of, medians_ms, warm, warm_up
-from tidemark.measure.workload import ProgressCallback, RunHistory, TestBed, Workload
+from tidemark.measure.workload import Evict, ProgressCallback, RunHistory, TestBed, Workload
 from tidemark.paths import Workspace, private_directory
 from tidemark.process_lifetime import was_interrupted
 from tidemark.runs.outcome import SeriesRecord
@@ -67,7 +67,8 @@ class ServerSession:
         If run 0 is to be measured again, return at once: another cold run needs another session.
         """
         method = cold.choose(self.spec.cold)
-        with _test_beds([self], method if missing[0] == 0 else None) as ([test_bed], proof):
+        is_cold = missing[0] == 0 and self.workload().evicts is not Evict.NEVER
+        with _test_beds([self], method if is_cold else None) as ([test_bed], proof):
             history = "cold start" if missing[0] == 0 else "interrupted before"
             _runs(test_bed, missing, RunHistory(proof, history), method, self.show, [])
 

@@ -21,6 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -90,6 +91,14 @@ class RunMetadata:
     logical_bytes: int = 0  # size of the acknowledged rows in Arrow's format
     producer: ProducerPart | None = None
     files: Mapping[str, Samples] = field(default_factory=dict)  # further raw data, each as NAME.parquet
+
+
+class Evict(StrEnum):
+    """Runs of a series before which the page cache is emptied."""
+
+    FIRST = "first"  # run 0
+    EACH = "each"  # all of them, so that processes are warm and files are not
+    NEVER = "never"  # none: files are read before run 0, so that only processes are new
 
 
 class WindowRunner[W: Window](ABC):
@@ -173,6 +182,7 @@ class Workload(ABC):
     takes_trips: ClassVar[bool] = True  # if False, none are acquired for it, and its runs name no dataset
     ends_by_itself: bool = False  # a window ends with its work; the spec's length is the maximum
     tools: ClassVar[tuple[str, ...]] = ()  # third-party programs that it uses, each a lock in envs/tools
+    evicts: Evict = Evict.FIRST  # before which runs the page cache is emptied
 
     def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
         """Create the workload; `trips`: prepared trips, if it reads them; `private`: folder for state across series."""

@@ -89,7 +89,16 @@ class Sweep(Struct, frozen=True, kw_only=True):
     axis: Annotated[
         str,
         one_of_these(
-            "threads", "cpus", "batch_size", "encoding", "producer", "overlap", "read_ahead", "chunks", "commits"
+            "threads",
+            "cpus",
+            "batch_size",
+            "encoding",
+            "producer",
+            "overlap",
+            "read_ahead",
+            "chunks",
+            "evict",
+            "commits",
         ),
         about(
             "The key that the sweep varies; commits: a window ends after this number of commits, or after "
@@ -154,6 +163,13 @@ SWEEPS = Shipped(
             "modes": ["batch"],
             "repeats": 1,
         },
+        "cold-start": {
+            "axis": "evict",
+            "values": ["each", "never"],
+            "modes": ["single"],
+            "runs": 2,
+            "repeats": 4,
+        },
         "age": {
             "axis": "commits",
             "values": [10000],
@@ -193,7 +209,7 @@ class StreamsConfig(Struct, frozen=True, kw_only=True):
             "precision": 5,
             "budget_minutes": 120,
             "twin": True,
-            "sweeps": ["main", "chunks"],
+            "sweeps": ["main", "chunks", "cold-start"],
         },
         thesis={"window_seconds": 300, "runs": 3},
     )
@@ -252,6 +268,14 @@ class StreamsConfig(Struct, frozen=True, kw_only=True):
             "were collected, which is what the tool of the thesis does."
         ),
     ] = "one"
+    evict: Annotated[
+        str,
+        one_of_these("first", "each", "never"),
+        about(
+            "Runs of a series before which files are evicted from memory, as 'cold' says. first: run 0. each: all of "
+            "them. never: none; files are read before run 0, so that only its processes are new."
+        ),
+    ] = "first"
     read_ahead: Annotated[
         int,
         about(

@@ -9,6 +9,7 @@ from typing import Any
 from tidemark.config import ServicesConfig
 from tidemark.errors import ConfigError
 from tidemark.measure.table_calls import Latencies
+from tidemark.measure.workload import Evict
 from tidemark.runs.serde import Pairs
 from tidemark.runs.spec import BATCH, MAIN, SINGLE, WorkloadSettings
 from tidemark.schema import Key, Origin, one_of
@@ -40,6 +41,7 @@ class StreamSettings(WorkloadSettings):
     commits: int = 0  # commits that end a window; 0: only its length ends it
     least_seconds: float = 0.0  # length from which the commits end it
     chunks: str = ONE_CHUNK  # of a batch: one, or one for each event
+    evict: str = Evict.FIRST  # runs before which the page cache is emptied
 
     @property
     def most_events(self) -> int | None:
@@ -49,7 +51,7 @@ class StreamSettings(WorkloadSettings):
     @property
     def pairs(self) -> tuple[tuple[str, Any], ...]:
         """Settings in the form of `SeriesSpec.settings`, without defaults of settings that earlier versions lack."""
-        lacking = {"least_seconds": 0.0, "chunks": ONE_CHUNK}
+        lacking = {"least_seconds": 0.0, "chunks": ONE_CHUNK, "evict": Evict.FIRST}
         return tuple((name, value) for name, value in asdict(self).items() if lacking.get(name) != value)
 
     @property
@@ -126,6 +128,7 @@ class StreamsSection:
             read_ahead=given["read_ahead"] if mode == SINGLE else 1,
             maintenance=given["maintenance"],
             chunks=given["chunks"] if mode == BATCH else ONE_CHUNK,
+            evict=given["evict"],
             commits=self.protocol.commits,
             least_seconds=self.protocol.least_seconds,
         )

@@ -14,7 +14,7 @@ from msgspec import UNSET, structs
 
 from tidemark.config import Config
 from tidemark.errors import ConfigError
-from tidemark.measure.workload import Workload
+from tidemark.measure.workload import Evict, Workload
 from tidemark.runs.plan import Goal
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.kafka import Kafka
@@ -51,6 +51,7 @@ class Streams(Workload):
         super().__init__(spec, variant, trips, private)
         self.settings = StreamSettings.of(spec)
         self.ends_by_itself = self.settings.commits > 0
+        self.evicts = Evict(self.settings.evict)
         self.rates = Rates(private / "rates.json", f"{spec.stack} {spec.name} {spec.mode}", self.settings.encoding)
 
     @classmethod

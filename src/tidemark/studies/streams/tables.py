@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import combinations
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison, growth_verdict
 from tidemark.analysis.metrics import BEYOND, Metric
-from tidemark.analysis.statistics import Estimate
+from tidemark.analysis.statistics import BootstrapEstimate, Estimate
+from tidemark.measure.workload import Evict
 from tidemark.results.tables.table import IDENTITY, PER_RUN, Column, Table, TableBuilder, tables_by
 from tidemark.runs.run import STATES, Run
 from tidemark.runs.runset import Series
@@ -31,6 +32,7 @@ from tidemark.studies.streams.metrics import (
     WRITE_P99,
     WRITE_P999,
 )
+from tidemark.studies.streams.settings import StreamSettings
 
 
 def _identity(series: Series, run: Run) -> list[Cell]:
@@ -269,4 +271,53 @@ def _time_budget(builder: TableBuilder) -> Table:
     return builder.table("time-budget", title, columns, rows, builder.run_set.runs)
 
 
-build = tables_by(_throughput, _latency, _growth, _ratios, _cold_effect, _time_budget)
+def _cold_parts(builder: TableBuilder) -> Iterator[Table]:
+    """Yield table cold-parts, if the sweep was measured: the cost of evicted files and of new processes, each alone."""
+    measures, run_set = builder.measures, builder.run_set
+    found: dict[tuple[str, str, str], dict[str, Series]] = {}
+    for series in run_set.series:
+        if run_set.axis_of(series.sweep) == "evict":
+            place = found.setdefault((series.stack, series.title, series.mode_title), {})
+            place[StreamSettings.of(series).evict] = series
+    rows: list[list[Cell]] = []
+    for (stack, title, mode), evicted in found.items():
+        if not {Evict.EACH, Evict.NEVER} <= evicted.keys():
+            continue
+        each, never = evicted[Evict.EACH], evicted[Evict.NEVER]
+        for commits, seconds in FIRST_SECONDS.items():
+            warm = partial(measures.hot, seconds, never)
+            states = (
+                partial(measures.hot, seconds, each),
+                partial(measures.cold, seconds, never),
+                partial(measures.cold, seconds, each),
+            )
+            costs = (attempt("s", partial(_less, state, warm)) for state in states)
+            rows.append([title, mode, stack, commits, attempt("s", warm), *costs])
+    columns = (
+        *IDENTITY,
+        Column("stack", "Stack"),
+        Column("commits", "First commits"),
+        Column("warm", "All warm", "s", interval=True),
+        Column("files", "Files evicted", "s", interval=True),
+        Column("processes", "Processes new", "s", interval=True),
+        Column("both", "Both", "s", interval=True),
+    )
+    notes = [
+        "All warm: the time of the first commits into a new table. The other columns: what they take longer. In a "
+        "series of two runs, processes are new in the first and warm in the second; files are evicted from memory "
+        "before both, or before neither. The series of all systems were measured in random order, and are compared by "
+        "repeat.",
+    ]
+    if rows:
+        title = "Cost of a cold start by its cause: files out of memory, and new processes and connections"
+        yield builder.table("cold-parts", title, columns, rows, run_set.runs, notes)
+
+
+def _less(state: Callable[[], BootstrapEstimate], warm: Callable[[], BootstrapEstimate]) -> BootstrapEstimate:
+    return state().difference(warm())
+
+
+def build(builder: TableBuilder) -> Iterator[Table]:
+    """Yield the tables that the thesis does not have, and cold-parts if there are runs for it."""
+    yield from tables_by(_throughput, _latency, _growth, _ratios, _cold_effect, _time_budget)(builder)
+    yield from _cold_parts(builder)
