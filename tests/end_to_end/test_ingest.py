@@ -24,6 +24,7 @@ SMOKE = {
     "own": [WRITERS],
     "rtts": list(RTTS),
     "pruned": [10],
+    "added": [2],
     "runs": 2,
     "window_seconds": 1,
     "paced": PACED,
@@ -47,7 +48,8 @@ def test_every_run_is_checked_and_lossless_runs_are_exact(done: Sandbox) -> None
     assert len(runs) == 2 * 2 * (2 + len(RTTS) + 1) + 2 + 3 * 2 + 2 * 2 + 2 + 2 + 1 + CUTS
     for name, run in runs.items():
         if any(
-            mode in name for mode in ("20x8", "/prune-", "/tail-staged", "/maintained-", "/left-", "/cut-", "/front-")
+            mode in name
+            for mode in ("20x8", "/prune-", "/evolve-", "/tail-staged", "/maintained-", "/left-", "/cut-", "/front-")
         ):
             continue
         oracle, tables = run["found"]["oracle"], WRITERS if "/own-" in name else 1
@@ -173,6 +175,15 @@ def test_files_that_a_filter_skips_are_counted(done: Sandbox) -> None:
     for name in ("all_rows", "region", "integer", "one_of_two", "region_and_time", "one_hour"):
         assert delta[name] == needed[name], name
     assert delta["text"] == "10" and needed["text"] == "1" and delta["verdict"] == "exact"
+
+
+def test_columns_are_added_without_a_rewrite(done: Sandbox) -> None:
+    told = {row["system"]: row for row in done.table("ingest", "ingest-evolution")}
+    for system in ("Delta (delta-rs)", "DuckLake + inlining"):
+        row = told[system]
+        assert (row["verdict"], row["files_rewritten_for_a_column [files]"]) == ("exact", "0"), row
+        assert float(row["add_a_column [ms]"]) > 0
+    assert "cannot add a column" in told["Iceberg (DuckDB)"]["verdict"]
 
 
 def test_requests_follow_a_schedule_at_a_share_of_the_closed_loop_rate(done: Sandbox) -> None:

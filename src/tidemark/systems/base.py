@@ -41,6 +41,7 @@ class Capability(StrEnum):
     PLANS = "plans"  # reports how many data files a query reads
     INFINITY = "infinity"  # floating-point columns accept infinite values
     HISTORY = "history"  # `history` returns the time and the row count of each commit
+    ADD_COLUMN = "add-column"  # a column can be added to a table that has rows
     ASKED = "asked"  # `open_reader` returns a client that never wrote to the table and can query its rows
 
 

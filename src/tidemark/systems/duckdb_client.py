@@ -32,6 +32,7 @@ class Release(releases.Release):
     ducklake_refuses_taken_schema: bool = True  # otherwise CREATE SCHEMA of an existing one succeeds, changing nothing
     http_client_is_slow: bool = False  # the default one, against a catalog on this machine
     iceberg_keeps_case_of_endpoint: bool = True
+    iceberg_adds_columns: bool = True
     delta_log_is_valid: bool = True  # readers other than DuckDB can read what its Delta writer committed
 
 
@@ -45,6 +46,7 @@ RELEASES = (
         ducklake_refuses_taken_schema=False,
         http_client_is_slow=True,
         iceberg_keeps_case_of_endpoint=False,
+        iceberg_adds_columns=False,
         delta_log_is_valid=False,
     ),
     Release((1, 5, 5)),

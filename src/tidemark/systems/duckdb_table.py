@@ -214,6 +214,9 @@ class DuckDBSystem(TableSystem):
 
         self.write = write  # type: ignore[method-assign]
 
+    def add_column(self, name: str) -> None:
+        self._execute(f"ALTER TABLE {self.table} ADD COLUMN {name} BIGINT")
+
     def ids(self) -> pa.ChunkedArray:
         with self.open_reader() as other:
             return other.ids()

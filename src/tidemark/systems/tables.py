@@ -154,6 +154,12 @@ class TableSystem(System):
         del options
         return None if Capability.MAINTENANCE in cls.capabilities else f"{cls.title}: {cls.no_maintenance}"
 
+    @classmethod
+    def refuses_columns(cls) -> str | None:
+        """Return why no column can be added to its table; None if one can."""
+        can = Capability.ADD_COLUMN in cls.capabilities | cls.of_release()
+        return None if can else f"{cls.title}: its client cannot add a column"
+
     def client_factory(self) -> ClientFactory:
         """Return the `ClientFactory` for other processes that write to the table; requires `Capability.WRITERS`.
 
@@ -177,6 +183,10 @@ class TableSystem(System):
     def open_reader(self) -> AbstractContextManager[ReadClient]:
         """Return a new client, fully loaded, that has not accessed the table yet; requires `Capability.ASKED`."""
         raise NotImplementedError(f"{self.name} declares no {Capability.ASKED}")
+
+    def add_column(self, name: str) -> None:
+        """Add the column `name` (int64, null in all rows), which `write` then takes; requires `ADD_COLUMN`. Timed."""
+        raise NotImplementedError(f"{self.name} declares no {Capability.ADD_COLUMN}")
 
     def flush(self) -> None:
         """Move inlined rows to Parquet; requires `Capability.FLUSH`. Timed: only the client's own calls."""

@@ -123,6 +123,14 @@ class Protocol(Struct, frozen=True, kw_only=True):
             "report which files they read."
         ),
     ] = ()
+    added: Annotated[
+        tuple[Annotated[int, Meta(ge=1, le=100)], ...],
+        UNIQUE,
+        about(
+            "Columns that are added to a table with rows, one after the other: a series each, of systems with default "
+            "options."
+        ),
+    ] = ()
     runs: Annotated[
         Count,
         about(
@@ -156,7 +164,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
 
 
 SMOKE = {
-    "writers": [1, 4], "own": [], "pruned": [10], "runs": 2, "window_seconds": 2, "kills": 1,
+    "writers": [1, 4], "own": [], "pruned": [10], "added": [2], "runs": 2, "window_seconds": 2, "kills": 1,
     "paced": {"systems": ["ducklake"], "writers": [4], "every_seconds": [1], "commits": 3},
     "group": {"systems": ["null", "ducklake"], "shapes": ["50x32"], "policies": ["direct", "staged", "bundled"]},
     "tail": {"systems": ["null", "ducklake"], "percents": [50], "closed_seconds": 2, "window_seconds": 4},
@@ -164,7 +172,8 @@ SMOKE = {
     "cut": {"systems": ["ducklake"], "window_seconds": 3},
 }  # fmt: skip
 QUICK = {
-    "writers": [1, 2, 4, 8], "own": [4], "rtts": [0, 5, 20], "pruned": [10], "runs": 2, "window_seconds": 4, "kills": 3,
+    "writers": [1, 2, 4, 8], "own": [4], "rtts": [0, 5, 20], "pruned": [10], "added": [10], "runs": 2,
+    "window_seconds": 4, "kills": 3,
     "watch_seconds": 40,
     "paced": {
         "systems": ["ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"], "writers": [4, 16],
@@ -182,8 +191,8 @@ QUICK = {
     "cut": {"systems": ["ducklake", "ducklake-inlined-postgres", "iceberg-pyiceberg", "delta-rs"]},
 }  # fmt: skip
 THESIS = {
-    "writers": [1, 2, 4, 8, 16], "own": [2, 4, 8, 16], "rtts": [0, 5, 20, 60], "pruned": [10, 1000], "runs": 2,
-    "repeats": 5, "window_seconds": 60, "kills": 20, "watch_seconds": 60,
+    "writers": [1, 2, 4, 8, 16], "own": [2, 4, 8, 16], "rtts": [0, 5, 20, 60], "pruned": [10, 1000], "added": [20],
+    "runs": 2, "repeats": 5, "window_seconds": 60, "kills": 20, "watch_seconds": 60,
     "paced": {
         "systems": ["ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"], "writers": [2, 8, 32],
         "every_seconds": [1, 5, 10],

@@ -21,7 +21,7 @@ from tidemark.runs.run import Run
 from tidemark.studies.ingest.load.records import ACKED, FAILED, GIVEN_UP, NOT_TOLD, REFUSED, UNKNOWN
 from tidemark.studies.ingest.parts import CUT, FAULTS, FRONT
 from tidemark.studies.ingest.record import ClosedLoop, CommitRecord, RequestRecord, Schedule
-from tidemark.studies.ingest.settings import GROUP, PACED, PRUNING, TAIL
+from tidemark.studies.ingest.settings import EVOLUTION, GROUP, PACED, PRUNING, TAIL
 from tidemark.systems.pruning_dataset import PREDICATES
 
 SERVERLESS = ("harness", "writers", "clients")  # process groups that are not servers
@@ -442,11 +442,31 @@ OF_PRUNING = (
     ),
 )
 
+
+def _added(run: Run, name: str) -> NDArray[np.int64]:
+    """Return a column of a window of added columns; raise NotAvailable for runs of another part, or a wrong table."""
+    if dict(run.manifest.config).get("part") != EVOLUTION:
+        raise NotAvailable("no column is added")
+    return _sound(run).column(name)
+
+
+def _change_ms(run: Run) -> BootstrapEstimate:
+    took = BlockSample.prepare(_added(run, "elapsed_ns"), generator(run.label, "added"))
+    return quantile(took, 0.5).scaled(1e-6)
+
+
+def _rewritten(run: Run) -> BootstrapEstimate:
+    return counted(int(_added(run, "rewritten").sum()))
+
+
+ADD_COLUMN = Metric("add a column", "ms", "Add a column: median", _change_ms, LOWER)
+REWRITTEN = Metric("files rewritten for a column", "files", "Files rewritten", _rewritten, LOWER)
+
 QUANTITIES = MetricSet(
     all=(
         COMMITS, ROWS, P50, P99, P999, CONFLICTS, CONFLICTS_A_COMMIT, ABANDONED, ERRORS, LOST, DOUBLED, FAIRNESS,
         FILES, REQUESTS, REQUESTS_A_FILE, REQUESTS_A_COMMIT, SERVER_CPU, WRITER_CPU, FLUSHES_FAILED, PACED_P50,
-        PACED_P99, *OF_SCHEDULES, *OF_PRUNING,
+        PACED_P99, *OF_SCHEDULES, *OF_PRUNING, ADD_COLUMN, REWRITTEN,
     ),
     headline=(COMMITS, P50, P99, CONFLICTS, LOST),
     code=("studies/ingest/metrics.py", "studies/ingest/load/records.py", "systems/pruning_dataset.py"),

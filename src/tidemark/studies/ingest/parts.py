@@ -19,12 +19,14 @@ from tidemark.runs.spec import HasSettings, SeriesSpec
 from tidemark.services.servers import in_order, started_here
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
 from tidemark.studies.ingest.settings import (
+    EVOLUTION,
     GROUP,
     PACED,
     PRUNING,
     STORAGE,
     TAIL,
     WRITERS,
+    EvolutionSettings,
     Gathering,
     GroupSettings,
     IngestSection,
@@ -213,6 +215,7 @@ PARTS: dict[str, type[IngestSettings]] = {
     TAIL: TailSettings,
     STORAGE: StorageSettings,
     PRUNING: PruningSettings,
+    EVOLUTION: EvolutionSettings,
     FAULTS: FaultSettings,
     FRONT: FrontSettings,
     MAINTENANCE: MaintenanceSettings,

@@ -65,6 +65,16 @@ class PruningRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class EvolutionRecord:
+    """Results of a window of added columns."""
+
+    oracle: Words  # values of the added columns, compared with the expected ones
+    referenced_files: int  # data files of the table at the end
+    rewritten_files: int  # data files that were gone after a change, of all changes
+    earlier_writer: str  # how a writer that knows no added column fared after the changes: accepted, or its error
+
+
+@dataclass(frozen=True, slots=True)
 class ClosedLoop:
     """Requests in a closed loop before the window."""
 
@@ -261,6 +271,7 @@ RECORDS = (
     PowerCutRecord,
     Maintenance,
     PruningRecord,
+    EvolutionRecord,
 )
 
 

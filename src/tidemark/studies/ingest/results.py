@@ -23,7 +23,8 @@ from tidemark.studies.ingest.parts import CUT, FAULTS, CutSettings, part_name
 from tidemark.studies.ingest.record import RECORDS
 from tidemark.studies.ingest.settings import GROUP, ONE, WRITERS, GroupSettings, WritersSettings
 from tidemark.studies.ingest.study import STUDY
-from tidemark.studies.ingest.tables import faults, kyma, maintenance, paced, requests, storage, writers
+from tidemark.studies.ingest.tables import evolution, faults, kyma, maintenance, paced, requests, storage, writers
+from tidemark.studies.ingest.window.evolution import Added
 from tidemark.studies.ingest.window.pruning import Asked
 from tidemark.studies.study import Results
 from tidemark.systems.base import FULL
@@ -165,7 +166,7 @@ QUESTIONS = (
 
 FINDINGS = (
     "scaling", "conflicts", "paced", "lost", "retrying", "group-staged", "group-bundled", "open-closed", "trips",
-    "killed", "power-cut", "maintenance-held", "mistakes",
+    "evolution",    "killed", "power-cut", "maintenance-held", "mistakes",
 )  # fmt: skip
 
 
@@ -195,6 +196,7 @@ class Writer(SentenceWriter):
             ),
             "ingest-open-closed": partial(requests.omitted, measures),
             "ingest-trips": partial(storage.trips_sentence, measures),
+            "ingest-evolution": partial(evolution.change_sentence, measures),
             "ingest-killed": partial(faults.kept_sentence, measures.run_set),
             "ingest-power-cut": partial(faults.cut_sentence, measures.run_set),
             "ingest-maintenance-held": partial(maintenance.held_sentence, measures.run_set),
@@ -214,7 +216,7 @@ RESULTS = Results(
         hardware=published.HARDWARE,
         software=published.SOFTWARE,
     ),
-    tables=tables_of(writers, paced, requests, storage, faults, maintenance, kyma),
+    tables=tables_of(writers, paced, requests, storage, evolution, faults, maintenance, kyma),
     figure_specs=figure_specs_of("tidemark.studies.ingest.figures", "tidemark.studies.ingest.disturbed_figures"),
     claims=claims_of(
         STUDY,
@@ -231,5 +233,5 @@ RESULTS = Results(
     notes=lambda _run_set: (writers.UNEQUAL,),
     questions=QUESTIONS,
     costs=storage.costs,
-    run_files=RunFiles((COLUMNS, Asked), RECORDS),
+    run_files=RunFiles((COLUMNS, Asked, Added), RECORDS),
 )

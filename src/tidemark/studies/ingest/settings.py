@@ -23,6 +23,7 @@ from tidemark.systems.tables import TableSystem
 SECTION = "ingest"
 RETRIES = frozenset({"commit_retries", "retry_wait_ms"})  # options of a client that retries a refused commit
 WRITERS, PACED, GROUP, TAIL, STORAGE, PRUNING = "writers", "paced", "group", "tail", "storage", "pruning"
+EVOLUTION = "evolution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +249,30 @@ class PruningSettings(IngestSettings):
         for entry, files in itertools.product(section.as_shipped, section.sizes["pruned"]):
             if Capability.PLANS in registry()[entry.like].capabilities:
                 yield entry, cls.made(section, PRUNING, files=files)
+
+
+EVOLVE = "evolve"
+
+
+@dataclass(frozen=True, slots=True)
+class EvolutionSettings(IngestSettings):
+    """A table with rows to which `columns` columns are added, one after the other, each followed by a commit."""
+
+    words = (EVOLVE,)
+    form = f"{EVOLVE}-{{columns}}"
+    needs_rows = True
+    label_pattern = re.compile(rf"{EVOLVE}-(?P<columns>\d+)")
+
+    columns: int
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        for entry, columns in itertools.product(section.as_shipped, section.sizes["added"]):
+            yield entry, cls.made(section, EVOLUTION, columns=columns)
+
+    def refused_by(self, chosen: Variant) -> str | None:
+        """Return why a client cannot add a column, or None if it can."""
+        return table_class(chosen).refuses_columns()
 
 
 class Gathering:

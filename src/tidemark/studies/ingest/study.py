@@ -33,6 +33,7 @@ STAGES = {
     "tail": "tidemark.studies.ingest.window.open_loop",
     "storage": "tidemark.studies.ingest.window.runner",
     "pruning": "tidemark.studies.ingest.window.pruning",
+    "evolution": "tidemark.studies.ingest.window.evolution",
     "faults": "tidemark.studies.ingest.window.fault_injection",
     "front": "tidemark.studies.ingest.window.fault_injection",
     "maintenance": "tidemark.studies.ingest.window.maintenance",

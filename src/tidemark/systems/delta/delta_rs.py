@@ -152,6 +152,7 @@ class DeltaRs(DeltaTable):
         Capability.MAINTENANCE,
         Capability.BUNDLES,
         Capability.HISTORY,
+        Capability.ADD_COLUMN,
     }
     Options: ClassVar[type[Options]] = DeltaRsOptions
     written_through: ClassVar[tuple[str, ...]] = (".", LOG)  # it cannot be interrupted before its commit
@@ -176,6 +177,12 @@ class DeltaRs(DeltaTable):
 
     def write(self, rows: pa.Table) -> None:
         self._append(rows)
+
+    def add_column(self, name: str) -> None:
+        from deltalake.schema import Field, PrimitiveType
+
+        assert self._writer is not None
+        self._writer.table.alter.add_columns(Field(name, PrimitiveType("long")))
 
     def client_factory(self) -> ClientFactory:
         return self._entrance()

@@ -97,7 +97,12 @@ class DuckLakeTable(Stored, DuckDBSystem):
     format: ClassVar[str] = "DuckLake"
     full_syncs_per_write: ClassVar[PerWrite] = PerWrite(2, 2)  # the file and its folder
     table = f"{LAKE}.{TABLE_NAME}"
-    capabilities: frozenset[Capability] = TABLE | {Capability.MERGE, Capability.THREADS, Capability.ASKED}
+    capabilities: frozenset[Capability] = TABLE | {
+        Capability.MERGE,
+        Capability.THREADS,
+        Capability.ASKED,
+        Capability.ADD_COLUMN,
+    }
     Options: ClassVar[type[Options]] = DuckLakeOptions
     conflicts: ClassVar[tuple[str, ...]] = (GAVE_UP_COMMIT,)
     opens_within_s: ClassVar[float] = 0.0  # how long another process retries to open it while its catalog is locked

@@ -58,6 +58,10 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
             self.withdraw(SLOW_HTTP)
         self.table = f"{CATALOG}.{self._namespace}.{TABLE}"
 
+    @classmethod
+    def of_release(cls) -> frozenset[Capability]:
+        return frozenset({Capability.ADD_COLUMN} if DUCKDB.release().iceberg_adds_columns else ())
+
     def create(self, schema: pa.Schema) -> None:
         # DuckDB does not create the folders of a table that it creates with rows, and 1.4.4's CREATE TABLE accepts no
         # properties, such as the codec. For PyIceberg the server creates the folders.

@@ -63,6 +63,7 @@ class IcebergPyIceberg(IcebergTable):
         Capability.WRITERS,
         Capability.MAINTENANCE,
         Capability.HISTORY,
+        Capability.ADD_COLUMN,
     }
     not_maintained: ClassVar[str | None] = "small files stay: PyIceberg has no call that merges them"
     full_syncs_per_write: ClassVar[PerWrite] = PerWrite(7, 8)  # the metadata folder before and after the commit
@@ -123,6 +124,13 @@ class IcebergPyIceberg(IcebergTable):
 
     def write(self, rows: pa.Table) -> None:
         self._append(rows)
+
+    def add_column(self, name: str) -> None:
+        from pyiceberg.types import LongType
+
+        assert self._table is not None
+        with self._table.update_schema() as change:
+            change.add_column(name, LongType())
 
     def client_factory(self) -> ClientFactory:
         return PyIcebergClientFactory(self._access(self.folder), (self._namespace, TABLE_NAME), self.context.threads)

@@ -57,10 +57,6 @@ NOT_HERE = (
         "plans of kyma, 4 of 4 without a measurement on its page",
     ),
     (
-        'Section 3: "Schema evolution without rewrite"',
-        "each window has one schema: no part changes a table's columns while it is written",
-    ),
-    (
         "Release build, budgets of a query, idempotency within 24 hours: 3 rows of sections 1 and 3",
         "features of kyma's server, which is in no registry",
     ),
