@@ -99,3 +99,22 @@ def test_pins_that_no_system_was_written_for_are_announced() -> None:
 @pytest.mark.parametrize("stack", stacks.names())
 def test_shipped_stacks_pin_only_known_releases(stack: str) -> None:
     assert stacks.remarks({pin.name: pin.version for pin in read_lock(stacks.lock_of(stack))}) == []
+
+
+@pytest.mark.parametrize(
+    ("package", "version", "changed"),
+    [
+        ("deltalake", "1.4.2", {"deltalake==1.4.2"}),
+        ("pyiceberg", "0.11.1", {"pyiceberg[pyarrow]==0.11.1"}),
+        ("duckdb", "1.5.4", {"duckdb==1.5.4", "duckdb-extension-iceberg==1.5.4"}),
+        ("pyarrow", "25.0.0", {"pyarrow==25.0.0"}),
+    ],
+)
+def test_one_package_of_a_stack_gets_another_release(package: str, version: str, changed: set[str]) -> None:
+    text = (
+        "# duckdb==1.5.5 and more\nduckdb==1.5.5\nduckdb-extension-iceberg==1.5.5\npyiceberg[pyarrow]==0.12.0\n"
+        "pyarrow==26.0.1\ndeltalake==1.6.6\npytz\n"
+    )
+    made = stacks.with_release(text, package, version)
+    assert set(made.splitlines()) - set(text.splitlines()) == changed
+    assert len(made.splitlines()) == len(text.splitlines())

@@ -58,7 +58,7 @@ def anatomy(
     from tidemark.runs.anatomy import Anatomy
 
     variant, given = _variant(system, option or [])
-    numbers = _numbers(commits)
+    numbers = numbers_of(commits)
     kept = None if against is None else Anatomy.read(against)
     _enter(stack)
     from tidemark.measure.anatomy.session import take_apart
@@ -112,7 +112,7 @@ def _variant(name: str, given: list[str]) -> tuple[Variant, dict[str, Any]]:
     return variant(SystemEntry.parse(name, options), Origin("--option", {}), (), TableSystem), options
 
 
-def _numbers(commits: str) -> list[int]:
+def numbers_of(commits: str) -> list[int]:
     words = commits.split(",")
     if not all(word.isdecimal() and int(word) > 0 for word in words):
         raise ConfigError(f"--commits: found '{commits}'; allowed: numbers from 1 with commas between them: 1,10,100")

@@ -15,6 +15,7 @@ from tidemark.cli.docs import docs
 from tidemark.cli.listing import listing, showing
 from tidemark.cli.planning import advise
 from tidemark.cli.reference import artifact, finding, keep, site
+from tidemark.cli.releases import releases
 from tidemark.cli.renamed import keep_old_names
 from tidemark.cli.stack import stack
 from tidemark.cli.steps import steps
@@ -119,6 +120,7 @@ app.add_typer(listing, name="list", rich_help_panel=LOOK)
 app.add_typer(showing, name="show", rich_help_panel=LOOK)
 app.command(rich_help_panel=LOOK)(advise)
 app.command(rich_help_panel=LOOK)(anatomy)
+app.command(rich_help_panel=LOOK)(releases)
 
 
 @app.command(rich_help_panel=SHARE)

@@ -74,8 +74,8 @@ class Anatomy:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ConfigError(f"{path}: cannot be read as an anatomy: {error}") from error
 
-    def differences(self, kept: Anatomy) -> Iterator[str]:
-        """Yield in words each count that differs from the `kept` one; raise Incomparable if they cannot be compared.
+    def differences(self, kept: Anatomy, called: str = "kept") -> Iterator[str]:
+        """Yield in words each count that differs from that of `kept`; raise Incomparable if they cannot be compared.
 
         Two counts differ if their ranges do not overlap; bytes may besides differ by 5 %. Sources that only one of both
         counted are left out, and what is not exact.
@@ -89,7 +89,7 @@ class Anatomy:
                     now, then = found.get(name, (0, 0)), before.get(name, (0, 0))
                     room = BYTES_DIFFER * then[1] if name.startswith("bytes ") else 0
                     if now[0] > then[1] + room or now[1] < then[0] - room:
-                        yield f"{name}: {shown(now)} a commit, kept {shown(then)} (commit {number:,})"
+                        yield f"{name}: {shown(now)} a commit, {called} {shown(then)} (commit {number:,})"
 
     def left_out(self, kept: Anatomy) -> dict[str, str]:
         """Return the sources that only one of both counted, each with the reason."""

@@ -75,6 +75,29 @@ def provide(stack: str, workspace: Workspace) -> Path:
     return python(stack, workspace)
 
 
+def with_release(requirements: str, package: str, version: str) -> str:
+    """Return the text of a requirements file with another release of `package`, and of its DuckDB extensions."""
+    pinned = re.compile(rf"(?m)^({re.escape(package)}(?:-extension-[\w-]+)?(?:\[\w+\])?)==.*$")
+    return pinned.sub(rf"\g<1>=={version}", requirements)
+
+
+def lock_release(name: str, package: str, version: str, base: str) -> None:
+    """Lock the stack `name` unless it is there: the requirements of `base`, with another release of one package.
+
+    Raise ProvisionError if they cannot be resolved.
+    """
+    if (ENVS / f"{name}.lock").exists():
+        return
+    lock_of(base)
+    kept = ENVS / f"{name}.in"
+    kept.write_text(with_release((ENVS / f"{base}.in").read_text(), package, version))
+    try:
+        lock(kept, ENVS / f"{name}.lock")
+    except BaseException:
+        kept.unlink()
+        raise
+
+
 def add(name: str, requirements: Path, workspace: Workspace) -> int:
     """Lock `requirements` as the stack `name`, create its environment, and run the conformance suite in it.
 
