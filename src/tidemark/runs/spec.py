@@ -21,6 +21,8 @@ MODES = (SINGLE, BATCH)
 STAGES = ("poll", "decode", "assemble", "write", "bookkeeping", "wait_for_producer", "rest")
 MAIN = "main"  # in place of a sweep's name: the configuration itself, of which sweeps vary one setting
 
+GROUP = re.compile(r"\(\?P<(\w+)>[^)]*\)")  # of a label's pattern
+
 FORMAT = 3  # version of what is measured and recorded, in all studies
 # Fields that do not affect a series' results: its names, its order, what it keeps, and digests of the code. If the
 # code measures something differently, `measurement` changes.
@@ -144,12 +146,21 @@ class HasSettings(Protocol):
 class WorkloadSettings:
     """Settings of a workload, in addition to the system and its options; subclasses are frozen dataclasses.
 
-    `label_pattern` matches the label of a series and names the settings that it encodes. It is needed only for plans of
-    earlier versions, which had the label alone.
+    `label_pattern` matches the label of a series and names the settings that it encodes. Reading a label is needed only
+    for plans of earlier versions, which had the label alone.
     """
 
     __slots__ = ()
     label_pattern: ClassVar[re.Pattern[str]] = re.compile(".*")
+
+    @property
+    def label(self) -> str:
+        """Mode as a path component: `label_pattern`, with the values of the settings that it names."""
+        return GROUP.sub(lambda group: self._spelt(getattr(self, group[1])), self.label_pattern.pattern)
+
+    def _spelt(self, value: Any) -> str:
+        """Return a setting as it is spelled in a label."""
+        return str(value)
 
     @classmethod
     def of(cls, series: HasSettings) -> Self:

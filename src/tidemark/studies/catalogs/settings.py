@@ -32,11 +32,6 @@ class CatalogSettings(WorkloadSettings):
     timeout_seconds: float
     label_pattern: ClassVar[re.Pattern[str]] = re.compile(f"{USERS}(?P<users>[0-9]+)")
 
-    @property
-    def label(self) -> str:
-        """Mode as a path component."""
-        return f"{USERS}{self.users}"
-
 
 def users_of(series: HasSettings) -> int:
     """Return the number of users of a planned or measured series."""

@@ -23,11 +23,6 @@ class DeltarsSettings(WorkloadSettings):
     label_pattern: ClassVar[re.Pattern[str]] = re.compile(r"(?P<data>.+)-(?P<cores>\d+)")
 
     @property
-    def label(self) -> str:
-        """Mode as a path component."""
-        return f"{self.data}-{self.cores}"
-
-    @property
     def cell(self) -> tuple[str, int]:
         """Table and processors."""
         return self.data, self.cores

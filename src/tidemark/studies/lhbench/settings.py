@@ -77,11 +77,6 @@ class LhbenchSettings(WorkloadSettings):
 
     @property
     @abstractmethod
-    def label(self) -> str:
-        """Mode as a path component: the part, and the values that distinguish series of the part."""
-
-    @property
-    @abstractmethod
     def size(self) -> float:
         """Scale factor, or the rows or files of the synthetic table."""
 
@@ -92,6 +87,9 @@ class LhbenchSettings(WorkloadSettings):
 
         Raise ConfigError, with the place of the key, for an invalid value.
         """
+
+    def _spelt(self, value: Any) -> str:
+        return scale_word(value) if isinstance(value, float) else str(value)
 
     @classmethod
     def _of_label(cls, label: str) -> dict[str, Any]:
@@ -136,10 +134,6 @@ class LoadSettings(TpcdsSettings):
 
     whole: bool  # all 24 tables
 
-    @property
-    def label(self) -> str:
-        return f"{self.part}-{scale_word(self.scale)}"
-
     @classmethod
     def cells(cls, section: LhbenchSection, sizes: Mapping[str, Any]) -> Iterator[Self]:
         for scale in sizes["scales"]:
@@ -161,10 +155,6 @@ class RefreshSettings(TpcdsSettings):
     refreshes: int
     share: float  # size of a set, as a share of the table's rows
     updates: float  # share of a set that are updates
-
-    @property
-    def label(self) -> str:
-        return f"{self.part}-{scale_word(self.scale)}-{self.refreshes}"
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -201,10 +191,6 @@ class MergeSettings(LhbenchSettings):
     updates: str
 
     @property
-    def label(self) -> str:
-        return f"{self.part}-{self.rows}-{self.files}"
-
-    @property
     def size(self) -> float:
         return self.rows
 
@@ -237,10 +223,6 @@ class FilesSettings(LhbenchSettings):
 
     files: int
     rows: int  # per file
-
-    @property
-    def label(self) -> str:
-        return f"{self.part}-{self.files}"
 
     @property
     def size(self) -> float:
