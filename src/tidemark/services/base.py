@@ -93,6 +93,7 @@ class Service(ABC):
     discard_signal: ClassVar[signal.Signals] = signal.SIGKILL  # stops it when its data is discarded too
     # Log messages that mean that another process took a port between its choice and the server's bind.
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use",)
+    external_at: str | None = None  # the address of an external server
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         self.workspace = workspace
@@ -136,7 +137,7 @@ class Service(ABC):
     @property
     def is_external(self) -> bool:
         """True if the server is external: it is never started or stopped, and its files are not visible."""
-        return False
+        return self.external_at is not None
 
     @property
     def is_elsewhere(self) -> bool:

@@ -145,7 +145,7 @@ class Kafka(JavaServer):
 
     def __init__(self, workspace: Workspace, directory: Path, settings: KafkaSettings) -> None:
         super().__init__(workspace, directory)
-        self.settings = settings
+        self.settings, self.external_at = settings, settings.address
         self._formatted = Path()
         self._class_data: Path | None = None
 
@@ -159,10 +159,6 @@ class Kafka(JavaServer):
         jars = provision("kafka", workspace)
         format_storage(workspace, jars)
         archive_classes(workspace, jars)
-
-    @property
-    def is_external(self) -> bool:
-        return self.settings.address is not None
 
     @property
     def bootstrap(self) -> str:

@@ -242,7 +242,7 @@ class Polaris(RestCatalog):
         super().__init__(workspace, directory, settings.postgres)
         if settings.address is None and (settings.postgres is None or settings.distribution is None):
             raise ServiceError(f"{self.title} needs a PostgreSQL and a distribution, or the address of a running one.")
-        self.settings = settings
+        self.settings, self.external_at = settings, settings.address
         self._home = Path()
         self._root = ("", "")
         self._client = (settings.client_id, settings.client_secret)
@@ -263,10 +263,6 @@ class Polaris(RestCatalog):
                 secret_file=config.polaris_secret_file,
             )
         return cls(around.workspace, around.directory, settings)
-
-    @property
-    def is_external(self) -> bool:
-        return self.settings.address is not None
 
     @property
     def _base(self) -> str:

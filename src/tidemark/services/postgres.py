@@ -74,7 +74,7 @@ class Postgres(Service):
 
     def __init__(self, workspace: Workspace, directory: Path, settings: PostgresSettings) -> None:
         super().__init__(workspace, directory)
-        self.settings = settings
+        self.settings, self.external_at = settings, settings.address
         self._binaries = Path()
         self._password = ""
         self._counts = False
@@ -86,10 +86,6 @@ class Postgres(Service):
     @classmethod
     def provide(cls, workspace: Workspace) -> None:
         unpack_postgres(workspace)
-
-    @property
-    def is_external(self) -> bool:
-        return self.settings.address is not None
 
     @property
     def dsn(self) -> str:

@@ -67,7 +67,7 @@ class KafkaConnect(JavaServer):
         self, workspace: Workspace, directory: Path, kafka: Kafka | None = None, address: str | None = None
     ) -> None:
         super().__init__(workspace, directory)
-        self.kafka, self.address = kafka, address
+        self.kafka, self.external_at = kafka, address
         self.restarts: list[str] = []  # reasons for restarts of the connector's tasks
 
     @classmethod
@@ -75,12 +75,8 @@ class KafkaConnect(JavaServer):
         return cls(around.workspace, around.directory, around.server(Kafka), cls.address_in(around.config))
 
     @property
-    def is_external(self) -> bool:
-        return self.address is not None
-
-    @property
     def uri(self) -> str:
-        return (self.address or f"http://127.0.0.1:{self._port}").rstrip("/")
+        return (self.external_at or f"http://127.0.0.1:{self._port}").rstrip("/")
 
     def address_outside(self) -> dict[str, str]:
         return {"uri": self.uri}

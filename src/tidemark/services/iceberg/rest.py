@@ -88,7 +88,7 @@ class IcebergRest(RestCatalog):
     def __init__(self, workspace: Workspace, directory: Path, settings: IcebergRestSettings) -> None:
         super().__init__(workspace, directory, settings.postgres)
         self._check(settings)
-        self.settings = settings
+        self.settings, self.external_at = settings, settings.address
         self._jars: list[Path] = []
         self._beside = []
         self._launcher = Path()
@@ -114,10 +114,6 @@ class IcebergRest(RestCatalog):
         super().provide(workspace)
         jars = provision(LOCK, workspace)
         archive_classes(workspace, jars, compile_launcher(workspace, jars))
-
-    @property
-    def is_external(self) -> bool:
-        return self.settings.address is not None
 
     @property
     def uri(self) -> str:
