@@ -16,7 +16,7 @@ from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from tidemark.runs.manifest import TypeMapping
 from tidemark.services.base import Service
@@ -67,6 +67,10 @@ class Context:
     threads: int = 1
     compression: str = "snappy"
     tools: Mapping[str, Path] = MappingProxyType({})  # the package folder of each of the system's `tools`
+
+    def server[S: Service](self, kind: type[S]) -> S:
+        """Return the running server of class `kind`, which the system must list in `needs_for`."""
+        return cast(S, self.services[kind])
 
     @property
     def codec(self) -> str:

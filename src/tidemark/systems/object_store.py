@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 from tidemark.services.base import Service, files_below
-from tidemark.services.delay_proxy import DelayProxy, delayed
+from tidemark.services.delay_proxy import delayed
 from tidemark.services.seaweedfs import REGION, Bucket, SeaweedFS
 from tidemark.systems.base import FULL, Durability, Options
 from tidemark.systems.duckdb_client import literal, missing_extensions
@@ -161,9 +161,8 @@ class Stored(FullDurability):
         """Folder of the files in a bucket; None if they are on the local disk."""
         if not is_in_bucket(self.options):
             return None
-        services, rtt_ms = self.context.services, self.options.rtt_ms
-        near = cast(SeaweedFS, services[SeaweedFS]).make_bucket(BUCKET)
-        way = None if rtt_ms is None else cast(DelayProxy, services[delayed(SeaweedFS, rtt_ms)])
+        near, rtt_ms = self.context.server(SeaweedFS).make_bucket(BUCKET), self.options.rtt_ms
+        way = None if rtt_ms is None else self.context.server(delayed(SeaweedFS, rtt_ms))
         return Folder(near.by_way_of(way), near, f"{self.name}-{secrets.token_hex(6)}")
 
     def _sizes_below(self, local: Path) -> Mapping[PurePath, int]:

@@ -143,9 +143,7 @@ class OnHdfs(BulkTable):
 
     @property
     def names(self) -> NameNode:
-        names = self.context.services[NameNode]
-        assert isinstance(names, NameNode)
-        return names
+        return self.context.server(NameNode)
 
     def environment(self) -> Mapping[str, str]:
         return {"HADOOP_USER_NAME": USER}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
@@ -32,8 +32,8 @@ class ThroughSpark(OnHdfs):
         raise NotImplementedError(self.name)
 
     def order(self, processors: Collection[int]) -> dict[str, Any]:
-        jobs = cast(SparkJobs, self.context.services[self.jobs])
-        more = {"jobs": jobs.address, "sink": self.sink(), "practice": self.address("practice")}
+        jobs = self.context.server(self.jobs).address
+        more = {"jobs": jobs, "sink": self.sink(), "practice": self.address("practice")}
         return {**super().order(processors), **more}
 
     @classmethod

@@ -41,19 +41,13 @@ class ThroughKafka(OnHdfs):
         self._prefix = f"whole-{secrets.token_hex(4)}"
         self._topics: set[str] = set()
 
-    @property
-    def _kafka(self) -> Kafka:
-        kafka = self.context.services[Kafka]
-        assert isinstance(kafka, Kafka)
-        return kafka
-
     def make_room(self, name: str) -> None:
         topic = f"{self._prefix}-{name}"
-        self._kafka.create_topic(topic)
+        self.context.server(Kafka).create_topic(topic)
         self._topics.add(topic)
 
     def order(self, processors: Collection[int]) -> dict[str, Any]:
-        return {**super().order(processors), "bootstrap": self._kafka.bootstrap, "topics": self._prefix}
+        return {**super().order(processors), "bootstrap": self.context.server(Kafka).bootstrap, "topics": self._prefix}
 
     def remove(self, name: str) -> None:
         super().remove(name)
@@ -61,7 +55,7 @@ class ThroughKafka(OnHdfs):
 
     def _drop(self, topic: str) -> None:
         if topic in self._topics:
-            self._kafka.delete_topic(topic)
+            self.context.server(Kafka).delete_topic(topic)
             self._topics.remove(topic)
 
     def close(self) -> None:
@@ -93,9 +87,8 @@ class Legacy(ThroughKafka, BulkHudi):
     )
 
     def order(self, processors: Collection[int]) -> dict[str, Any]:
-        flight = self.context.services[Flight]
-        assert isinstance(flight, Flight)
-        return {**super().order(processors), "flight": flight.address, "limit": self.options.limit}
+        reader = self.context.server(Flight).address
+        return {**super().order(processors), "flight": reader, "limit": self.options.limit}
 
 
 class ArrowKafkaDelta(ThroughKafka, DeltaRsHdfs):

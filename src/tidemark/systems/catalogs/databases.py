@@ -112,9 +112,7 @@ class PostgresDatabase(Database):
 
     @property
     def _postgres(self) -> Postgres:
-        service = self.context.services[Postgres]
-        assert isinstance(service, Postgres)
-        return service
+        return self.context.server(Postgres)
 
     @cached_property
     def _name(self) -> str:

@@ -112,9 +112,7 @@ class NullCatalogSystem(CatalogSystem):
 
     @property
     def endpoint(self) -> Endpoint:
-        service = self.context.services[NullCatalog]
-        assert isinstance(service, NullCatalog)
-        return Endpoint(service.uri)
+        return Endpoint(self.context.server(NullCatalog).uri)
 
     def open_reader(self) -> CatalogReader:
         return NullReader()

@@ -77,9 +77,7 @@ class RestSystem(CatalogSystem):
 
     @property
     def running(self) -> RestCatalog:
-        found = self.context.services[self.service_for(self.options)]
-        assert isinstance(found, RestCatalog)
-        return found
+        return self.context.server(self.service_for(self.options))
 
     @cached_property
     def endpoint(self) -> Endpoint:

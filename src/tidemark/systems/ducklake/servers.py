@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import psycopg
 from psycopg.conninfo import make_conninfo
@@ -59,7 +59,7 @@ class CatalogInPostgres(SharedCatalog):
             self.say(REFUSES_INFINITY)
         else:
             self.capabilities |= {Capability.INFINITY}
-        self._postgres = cast(Postgres, context.services[Postgres])
+        self._postgres = context.server(Postgres)
         if self._postgres.is_external:
             self.catalog = f"PostgreSQL, {USERS_OWN}"
         self._database = f"ducklake_{secrets.token_hex(6)}"
@@ -143,7 +143,7 @@ class DuckLakeQuack(SharedCatalog):
 
     @cached_property
     def _catalog(self) -> QuackCatalog:
-        return cast(Quack, self.context.services[Quack]).make_catalog()
+        return self.context.server(Quack).make_catalog()
 
     @property
     def _catalog_address(self) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from tidemark.services.base import Service
 from tidemark.services.engines.connect import KafkaConnect, KafkaConnectPrompt
 from tidemark.services.engines.flink import Flink
 from tidemark.services.engines.spark_formats import SparkIceberg as Engine
-from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.kafka import Kafka
 from tidemark.systems.base import Context, Durability, Options, Variant, option
 from tidemark.systems.duckdb_client import literal
@@ -37,7 +36,7 @@ class IntoIceberg(StreamingSink):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        self._catalog = cast(RestCatalog, context.services[REFERENCE.server])
+        self._catalog = context.server(REFERENCE.server)
         found = as_it_is(REFERENCE, self._catalog)
         if found is not REFERENCE:
             self.catalog, self.durability = found.label, replace(found.durability, remark=NOTHING_ACKNOWLEDGED)
@@ -82,7 +81,7 @@ class FlinkIceberg(IntoIceberg):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        self._flink = cast(Flink, context.services[Flink])
+        self._flink = context.server(Flink)
         self._job = f"tidemark-{secrets.token_hex(6)}"
         self._statements: tuple[str, ...] = ()
         self._settings: Mapping[str, str] = {}
@@ -185,8 +184,8 @@ class KafkaConnectIceberg(IntoIceberg):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        self._worker = cast(KafkaConnect, context.services[options.worker])
-        self._kafka = cast(Kafka, context.services[Kafka])
+        self._worker = context.server(options.worker)
+        self._kafka = context.server(Kafka)
         self._token = secrets.token_hex(6)
         self._config: Mapping[str, str] = {}
         self._commits: Mapping[str, str] = {}  # its settings for commits
