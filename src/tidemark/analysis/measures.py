@@ -161,7 +161,9 @@ class Measures:
 
     def first_hot(self, quantity: Metric, series: Series) -> BootstrapEstimate:
         """Return `quantity` of the first hot run only."""
-        return self.of_run(quantity, _one(series, 1))
+        if (run := series.run(1)) is None:
+            raise NotAvailable(series.missing(1))
+        return self.of_run(quantity, run)
 
     def cold(self, quantity: Metric, series: Series) -> BootstrapEstimate:
         """Return `quantity` of run 0. A single cold run shows no variance, so that of the hot runs is assumed."""
@@ -334,7 +336,16 @@ class Measures:
         return mean(self._known(quantity, repeat.hot_runs), generator(quantity.name, repeat.id))
 
     def _known(self, quantity: Metric, runs: Sequence[Run]) -> list[BootstrapEstimate]:
-        return _available(partial(self.of_run, quantity, run) for run in runs)
+        """Return the quantity of those runs that have it; raise NotAvailable, with the last one's reason, if none has."""
+        found, reason = [], ""
+        for run in runs:
+            try:
+                found.append(self.of_run(quantity, run))
+            except NotAvailable as absent:
+                reason = str(absent)
+        if not found:
+            raise NotAvailable(reason)
+        return found
 
     def _effects_for(
         self, quantity: Metric, series: Series, units: Sequence[BootstrapEstimate]
@@ -407,23 +418,3 @@ class Measures:
                     groups.append(units_of(peer))
             self._effects[key] = BetweenRunVariance.pooled([g for g in groups if all(unit.log is log for unit in g)])
         return self._effects[key]
-
-
-def _available(computations: Iterable[Callable[[], BootstrapEstimate]]) -> list[BootstrapEstimate]:
-    """Return those that are available; raise NotAvailable, with the reason of the last, if none is."""
-    found, reason = [], ""
-    for compute in computations:
-        try:
-            found.append(compute())
-        except NotAvailable as absent:
-            reason = str(absent)
-    if not found:
-        raise NotAvailable(reason)
-    return found
-
-
-def _one(series: Series, number: int) -> Run:
-    run = series.run(number)
-    if run is None:
-        raise NotAvailable(series.missing(number))
-    return run

@@ -254,7 +254,7 @@ class _Topic:
 
 
 class _Server:
-    """Command handler of the child process; every command except `connect` gets a response."""
+    """Child process, with a method of the name of each command; every command except `connect` gets a response."""
 
     def __init__(self, trips: Path, counters: Counters) -> None:
         self._trips, self._counters = trips, counters
@@ -306,22 +306,14 @@ class _Server:
 
 def _serve(trips: Path, counters: Counters) -> None:
     server = _Server(trips, counters)
-    answers: dict[str, Callable[..., dict[str, Any]]]
-    answers = {
-        "begin": server.begin,
-        "extend": server.extend,
-        "follow": server.follow,
-        "tell": server.tell,
-        "finish": server.finish,
-    }
     for line in sys.stdin:
         request = json.loads(line)
-        command = request.pop("command")
-        if command == "connect":
+        command: Callable[..., dict[str, Any]] = getattr(server, request.pop("command"))
+        if command == server.connect:
             server.connect(**request)
             continue
         try:
-            reply = answers[command](**request)
+            reply = command(**request)
         except (StreamError, OSError, pa.ArrowException, confluent_kafka.KafkaException) as error:
             reply = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(reply), flush=True)

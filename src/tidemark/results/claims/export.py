@@ -19,6 +19,8 @@ from tidemark.results.claims.judge import THESIS, ClaimReport, ClaimVerdict, Row
 from tidemark.results.tables.table import Column, Table, markdown_grid
 from tidemark.runs.runset import RunSet
 
+OURS = {"ours": "value", "ours_low": "low", "ours_high": "high", "ours_unit": "unit", "n": "n", "runs": "runs"}
+
 
 class Listed(NamedTuple):
     """Verdict on a claim under one stack, as text."""
@@ -121,24 +123,11 @@ def _cells(row: Row) -> dict[str, Cell]:
 
 
 def _value(judgement: ClaimVerdict) -> dict[str, Cell]:
-    ours = judgement.ours
-    return {
-        "ours": ours.value if ours else None,
-        "ours_low": ours.low if ours else None,
-        "ours_high": ours.high if ours else None,
-        "ours_unit": ours.unit if ours else None,
-        "n": ours.n if ours else None,
-        "runs": ours.runs if ours else None,
-    }
+    return {name: getattr(judgement.ours, key, None) for name, key in OURS.items()}
 
 
 def _verdict(judgement: ClaimVerdict) -> dict[str, Cell]:
-    return {
-        "direction": judgement.direction,
-        "size": judgement.size,
-        "verdict": judgement.verdict,
-        "reason": judgement.reason,
-    }
+    return {key: getattr(judgement, key) for key in ("direction", "size", "verdict", "reason")}
 
 
 def to_markdown(ledger: ClaimReport) -> str:
