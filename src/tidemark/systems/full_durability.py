@@ -19,18 +19,15 @@ import ctypes
 import fcntl
 import os
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from tidemark.errors import SystemFailure
 from tidemark.systems.base import DEFAULT, FULL, Options, PerWrite, option
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, IdempotencyKey, TableWriter
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from tidemark.systems.writers import ClientFactory, TableWriter
 
 IN_CLOSE_WRITE, IN_MOVED_TO, IN_CREATE = 0x8, 0x80, 0x100
 IN_Q_OVERFLOW, IN_ONLYDIR, IN_ISDIR = 0x4000, 0x1000000, 0x40000000
@@ -165,50 +162,34 @@ class SyncingClientFactory(ClientFactory):
     folder: Path
 
     def open(self) -> TableWriter:
-        return SyncingWriter(self.inner.open(), NewFiles(self.folder))
+        writer = self.inner.open()
+        _sync_in(writer, NewFiles(self.folder), "write", "write_known", "register")
+        return writer
 
 
-class SyncingWriter(TableWriter):
-    def __init__(self, inner: TableWriter, made: NewFiles) -> None:
-        self._inner, self._made = inner, made
-        inner.before_commit(made.sync)
+def _sync_in(client: TableSystem | TableWriter, made: NewFiles, *methods: str) -> None:
+    """Make `methods` of a client sync the new files before its commit and at their end; closing it stops the watch.
 
-    def write(self, rows: pa.Table) -> None:
-        self._inner.write(rows)
-        self._made.sync()
+    Methods are replaced once, so that the option adds no cost to a client without it. What maintenance creates is
+    synced by the next of them.
+    """
 
-    def register(self, files: Sequence[DataFile]) -> None:
-        self._inner.register(files)
-        self._made.sync()
+    def synced(method: Callable[..., None]) -> Callable[..., None]:
+        def call(*arguments: object) -> None:
+            method(*arguments)
+            made.sync()
 
-    def stage(self, rows: pa.Table) -> DataFile:
-        return self._inner.stage(rows)
+        return call
 
-    def write_known(self, rows: pa.Table, key: IdempotencyKey) -> None:
-        self._inner.write_known(rows, key)
-        self._made.sync()
+    def close_both() -> None:
+        made.close()
+        close()
 
-    def has(self, key: IdempotencyKey) -> bool:
-        return self._inner.has(key)
-
-    def count(self) -> int:
-        return self._inner.count()
-
-    def maintenance(self) -> Mapping[str, Callable[[], object]]:
-        return self._inner.maintenance()  # the next write syncs the files that it creates
-
-    def commit_status(self, error: Exception) -> CommitStatus:
-        return self._inner.commit_status(error)
-
-    def refresh(self) -> None:
-        self._inner.refresh()
-
-    def attempts(self) -> int | None:
-        return self._inner.attempts()
-
-    def close(self) -> None:
-        self._made.close()
-        self._inner.close()
+    client.before_commit(made.sync)
+    close = client.close
+    for name in methods:
+        setattr(client, name, synced(getattr(client, name)))
+    client.close = close_both  # type: ignore[method-assign]
 
 
 class FullDurability(TableSystem):
@@ -221,24 +202,12 @@ class FullDurability(TableSystem):
     def _keep_promise_below(self, folder: Path) -> None:
         """Make each write sync the files created below `folder`, if the option `durability` is full.
 
-        This includes the writes of clients opened by `client_factory`. Both methods are replaced once, so that the
-        option adds no cost to a system without it.
+        This includes the writes of clients opened by `client_factory`.
         """
         if self.durability_level != FULL:
             return
-        made = NewFiles(folder)
-        self.before_commit(made.sync)
-        write, close, client_factory = self.write, self.close, self.client_factory
-
-        def write_and_sync(rows: pa.Table) -> None:
-            write(rows)
-            made.sync()
-
-        def close_both() -> None:
-            made.close()
-            close()
-
-        self.write, self.close = write_and_sync, close_both  # type: ignore[method-assign]
+        _sync_in(self, NewFiles(folder), "write")
+        client_factory = self.client_factory
         self.client_factory = lambda: SyncingClientFactory(client_factory(), folder)  # type: ignore[method-assign]
         self.durability = replace(
             self.durability, summary=self.full_summary, client_syncs_per_write=self.full_syncs_per_write
