@@ -6,19 +6,19 @@ pipeline, between two series and only if configuration and command line ask for 
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from tidemark.errors import MachineError, RebootNeeded
+from tidemark.errors import AnalysisError, MachineError, RebootNeeded
 from tidemark.machine.inventory import moment
 from tidemark.paths import Workspace, private_directory, sync_directory, write_atomically
+from tidemark.runs import serde
 
 UNIT = "tidemark-resume.service"
 UNITS = Path("/etc/systemd/system")
@@ -64,32 +64,16 @@ def read(workspace: Workspace) -> State:
     if not path.exists():
         return State(boot_id)
     try:
-        values = json.loads(path.read_text())
-        resume = values["resume"]
-        state = State(
-            values["boot_id"],
-            tuple(values["used_by"]),
-            values["waiting"],
-            None
-            if resume is None
-            else Resume(
-                resume["config_file"],
-                tuple(resume["overrides"]),
-                tuple(resume["arguments"]),
-                resume["restarts_left"],
-            ),
-        )
-    except (ValueError, KeyError, TypeError) as error:
-        raise MachineError(
-            f"{path}: cannot be read ({error!r}); remove it, and restart the machine before the next series"
-        ) from error
+        state = serde.read(State, serde.Fields.read(path))
+    except AnalysisError as error:
+        raise MachineError(f"{error}; remove it, and restart the machine before the next series") from error
     return state if state.boot_id == boot_id else replace(state, boot_id=boot_id, used_by=())
 
 
 def write(workspace: Workspace, state: State) -> None:
     """Write `state` to disk with fsync: a restart may follow at once."""
     private_directory(workspace.private)
-    write_atomically(_path(workspace), json.dumps(asdict(state), indent=1) + "\n")
+    write_atomically(_path(workspace), serde.to_json(state))
 
 
 def claim(workspace: Workspace, who: str, alone: bool) -> None:
