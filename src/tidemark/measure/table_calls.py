@@ -108,9 +108,7 @@ def _asked(
                 answers.append(ask(asker))
                 seconds.append(time.perf_counter() - began)
     except Exception as error:
-        if is_disk_full(error):
-            raise DiskFull(f"reading: no room left on the device: {error}") from error
-        raise SystemFailure(f"{what} failed: {type(error).__name__}: {error}") from error
+        raise _of_system(what, error) from error
     if len(set(answers)) > 1:
         raise OracleError(f"{what} was run {TIMES} times on a table without writers; the answers are {answers}")
     return tuple(seconds), answers[0]

@@ -28,7 +28,7 @@ from typing import Any, ClassVar, Self
 
 from tidemark import integrity
 from tidemark.config import ServicesConfig
-from tidemark.errors import DiskFull, ProvisionError, ServiceError, is_disk_full
+from tidemark.errors import ProvisionError, ServiceError
 from tidemark.integrity import sha256_of
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service, ServiceContext, files_below
@@ -43,7 +43,7 @@ from tidemark.services.programs.process import (
     wait_for_line,
     write_private,
 )
-from tidemark.services.programs.provision import private_beside, unpack_tar, unpack_zip
+from tidemark.services.programs.provision import unpack, unpack_tar, unpack_zip
 
 SCOPE = "PRINCIPAL_ROLE:ALL"
 TOKENS = "/api/catalog/v1/oauth/tokens"
@@ -172,28 +172,20 @@ def unpack_distribution(path: Path, workspace: Workspace) -> Path:
     home = workspace.cache / "polaris" / sha256_of(path)[:16]
     with integrity.made_once(home) as wanted:
         if wanted:
-            _unpack(path, home)
+            unpack(path, home, _unpack)
     return find_home(home)
 
 
-def _unpack(path: Path, home: Path) -> None:
-    with private_beside(home) as beside:
-        incoming = beside / "whole"
-        incoming.mkdir()
-        try:
-            if zipfile.is_zipfile(path):
-                unpack_zip(path, incoming)
-            else:
-                with path.open("rb") as packed:
-                    unpack_tar(packed, incoming)
-        except (zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
-            raise ProvisionError(f"services.polaris_path: {path} is no archive that can be read: {error}.") from error
-        except OSError as error:
-            if is_disk_full(error):
-                raise DiskFull(f"no room left in {home.parent} for Polaris; nothing was kept.") from error
-            raise
-        find_home(incoming)
-        incoming.rename(home)
+def _unpack(path: Path, incoming: Path) -> None:
+    try:
+        if zipfile.is_zipfile(path):
+            unpack_zip(path, incoming)
+        else:
+            with path.open("rb") as packed:
+                unpack_tar(packed, incoming)
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
+        raise ProvisionError(f"services.polaris_path: {path} is no archive that can be read: {error}.") from error
+    find_home(incoming)
 
 
 def read_secret(config: ServicesConfig) -> str:

@@ -112,14 +112,14 @@ def unpack_mariadb(workspace: Workspace, locks: Path = LOCKS) -> Path:
     return next(home.glob(f"{MARIADB_PLACE}/linux"))
 
 
-def _unpacked(name: str, unpack: Callable[[Path, Path], None], workspace: Workspace, locks: Path) -> Path:
+def _unpacked(name: str, how: Callable[[Path, Path], None], workspace: Workspace, locks: Path) -> Path:
     """Return the folder, named by hash, into which the only jar of a lock is unpacked once."""
     (jar,) = read_jar_lock(jar_lock(name, locks))
     (source,) = provision(name, workspace, locks)
     home = workspace.cache / name / f"{jar.version}-{jar.sha256[:16]}"
     with integrity.made_once(home) as wanted:
         if wanted:
-            _unpack(source, home, unpack)
+            unpack(source, home, how)
     return home
 
 
@@ -197,12 +197,13 @@ def _unpack_programs(source: Path, incoming: Path) -> None:
         program.chmod(0o755)
 
 
-def _unpack(source: Path, home: Path, unpack: Callable[[Path, Path], None]) -> None:
+def unpack(source: Path, home: Path, how: Callable[[Path, Path], None]) -> None:
+    """Unpack `source` by `how`, completely or not at all, to the new folder `home`, whose lock the caller holds."""
     with private_beside(home) as beside:
         incoming = beside / "whole"
         incoming.mkdir()
         try:
-            unpack(source, incoming)
+            how(source, incoming)
         except (zipfile.BadZipFile, tarfile.TarError, StopIteration, EOFError) as error:
             raise ProvisionError(f"{source} holds no database server that can be unpacked: {error!r}.") from error
         except OSError as error:
