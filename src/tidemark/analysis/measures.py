@@ -336,7 +336,7 @@ class Measures:
         return mean(self._known(quantity, repeat.hot_runs), generator(quantity.name, repeat.id))
 
     def _known(self, quantity: Metric, runs: Sequence[Run]) -> list[BootstrapEstimate]:
-        """Return the quantity of the runs that have it; raise NotAvailable, with the last reason, if none has it."""
+        """Return the quantity of the runs that have it; raise NotAvailable, with the last reason, if none has."""
         found, reason = [], ""
         for run in runs:
             try:
