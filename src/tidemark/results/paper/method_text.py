@@ -21,7 +21,7 @@ def setting(run_set: RunSet) -> dict[str, str]:
         "proofs": _proofs(run_set),
         "openings": _openings(run_set),
         "marks": _marks(run_set),
-        "measured-by": _measured_by(run_set),
+        "measured-by": f"The measuring code is {listed(list(map(harness_words, run_set.harnesses)))}.",
         # Shown first on the first page.
         "mixture": " ".join((*unfinished(run_set), *mixture(run_set))),
         "interference": _interference(run_set),
@@ -112,10 +112,6 @@ def _openings(run_set: RunSet) -> str:
     ends = list(dict.fromkeys(f"{share:.0f}" for share in (min(shares), max(shares)))) if shares else []
     between = f", with {' to '.join(ends)} % of the files in the page cache" if ends else ""
     return f"When the window opens, the second proof finds {_counted(counts, len(opened), 'first runs')}{between}."
-
-
-def _measured_by(run_set: RunSet) -> str:
-    return f"The measuring code is {listed([harness_words(harness) for harness in run_set.harnesses])}."
 
 
 def _interference(run_set: RunSet) -> str:

@@ -117,7 +117,7 @@ def _short(kept: Path, study: str, questions: Sequence[SummaryMetric]) -> Iterat
         if not number:
             yield from _figure(place, each, kept)
         about, first = each.about, ours[0][1].about
-        yield from ("", f"{_measured(about)}.")
+        yield from ("", f"Measured on {' and '.join(about.machines)}: {about.sizes}; {about.dataset}.")
         for stack in about.stacks:
             claims = f"Of {sum(held.stack == stack for held in each.held)} claims"
             by = f" with the stack `{stack}`" if len(about.stacks) > 1 else ""
@@ -142,10 +142,6 @@ def _figure(place: Path, reference: Reference, kept: Path) -> Iterator[str]:
     if figure is not None:
         where = (place / figure.file).relative_to(kept.parent).as_posix()
         yield from ("", f"![{figure.title}]({UP}{where})", "", f"*{figure.caption}*")
-
-
-def _measured(about: About) -> str:
-    return f"Measured on {' and '.join(about.machines)}: {about.sizes}; {about.dataset}"
 
 
 def _matrix(place: Path, kept: Path, questions: Sequence[SummaryMetric]) -> Iterator[str]:
