@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property
@@ -308,12 +308,12 @@ def _serve(trips: Path, counters: Counters) -> None:
     server = _Server(trips, counters)
     for line in sys.stdin:
         request = json.loads(line)
-        command: Callable[..., dict[str, Any]] = getattr(server, request.pop("command"))
-        if command == server.connect:
+        command = request.pop("command")
+        if command == "connect":
             server.connect(**request)
             continue
         try:
-            reply = command(**request)
+            reply = getattr(server, command)(**request)
         except (StreamError, OSError, pa.ArrowException, confluent_kafka.KafkaException) as error:
             reply = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(reply), flush=True)

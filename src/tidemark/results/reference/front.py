@@ -14,7 +14,7 @@ from tidemark.errors import AnalysisError
 from tidemark.results.claims.claims import VERDICTS
 from tidemark.results.claims.judge import counts_text
 from tidemark.results.reference.artifact import Effort
-from tidemark.results.reference.content import FILE, TABLES, About, Reference, folders, read_references
+from tidemark.results.reference.content import FILE, TABLES, Reference, folders, read_references
 from tidemark.results.reference.glance import Glance, released
 from tidemark.results.report.summary_table import SummaryMetric, usual_columns
 from tidemark.results.tables.table import SYSTEM, Column, Table, markdown_grid, read_table
