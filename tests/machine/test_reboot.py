@@ -77,7 +77,7 @@ def test_recorded_state_is_read_back(tmp_path: Path) -> None:
 
 def test_unreadable_state_is_reported(tmp_path: Path) -> None:
     workspace = space(tmp_path)
-    reboot.write(workspace, State("x"))
+    reboot.write(workspace, State("x", (), None, None))
     (workspace.private / "reboots.json").write_text('{"boot_id": "x"}')
     with pytest.raises(MachineError, match=r"reboots\.json.*remove it"):
         reboot.read(workspace)

@@ -49,9 +49,9 @@ class State:
     """State of this boot of the machine; it is stored on disk, and survives the boot."""
 
     boot_id: str
-    used_by: tuple[str, ...] = ()  # series, and other work that would have warmed the machine
-    waiting: str | None = None  # the series for which the next boot is reserved
-    resume: Resume | None = None
+    used_by: tuple[str, ...]  # series, and other work that would have warmed the machine
+    waiting: str | None  # the series for which the next boot is reserved
+    resume: Resume | None
 
 
 def _path(workspace: Workspace) -> Path:
@@ -62,7 +62,7 @@ def read(workspace: Workspace) -> State:
     """Return the stored state as it applies to this boot: after a restart, the boot is unused."""
     path, boot_id = _path(workspace), moment().boot_id
     if not path.exists():
-        return State(boot_id)
+        return State(boot_id, (), None, None)
     try:
         state = serde.read(State, serde.Fields.read(path))
     except AnalysisError as error:
