@@ -5,13 +5,14 @@ Before it: the queries that a table's clients answer. After it: counts and sizes
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import TABLE, Capability, System
@@ -20,6 +21,8 @@ from tidemark.systems.writers import ClientFactory
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow.fs import FileSystem
+
+    from tidemark.services.base import Service
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +169,15 @@ class TableSystem(System):
         Their writes have the guarantees of `write`. `ids` and all other methods see their rows once acknowledged.
         """
         raise NotImplementedError(f"{self.name} declares no {Capability.WRITERS}")
+
+    def reached_by(self, services: Mapping[type[Service], Service]) -> Self:
+        """Return this created table with clients (`client_factory`) that reach its servers as in `services`.
+
+        A server in it may be behind a proxy. Only `client_factory` of what is returned may be used.
+        """
+        other = copy.copy(self)
+        other.context = replace(self.context, services=services)
+        return other
 
     def reconnect(self) -> None:
         """Drop connections to a server that the system uses, after that server was restarted."""

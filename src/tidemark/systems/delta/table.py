@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from urllib.parse import unquote
 
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
+from tidemark.services.base import Service
+from tidemark.services.seaweedfs import SeaweedFS
 from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite, option
 from tidemark.systems.delta import unity
 from tidemark.systems.full_durability import DurabilityOptions, write_through
@@ -133,6 +135,13 @@ class DeltaTable(Stored):
             self.say(NOT_THROUGH)
         self._keep_promise_below(place)
         return table
+
+    def reached_by(self, services: Mapping[type[Service], Service]) -> Self:
+        other = super().reached_by(services)
+        if self.folder is not None:
+            endpoint = cast(SeaweedFS, services[SeaweedFS]).endpoint
+            other.folder = replace(self.folder, bucket=replace(self.folder.bucket, endpoint=endpoint))
+        return other
 
     def _access(self) -> dict[str, str] | None:
         """Return delta-rs's options for the storage; None for the local disk."""

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import psycopg
 from psycopg.conninfo import make_conninfo
@@ -74,6 +74,13 @@ class CatalogInPostgres(SharedCatalog):
             self.durability = promise(f"{FLUSHED_LOG}.")
         self.durability = promised(self.durability, self.durability_level, self._postgres, self._database)
         super().create(schema)
+
+    def reached_by(self, services: Mapping[type[Service], Service]) -> Self:
+        other = super().reached_by(services)
+        other._postgres = cast(Postgres, services[Postgres])
+        address = other._postgres.database_dsn(self._database)
+        other._address = make_conninfo(**without_password(address, self.context.directory))
+        return other
 
     @property
     def _asks_by(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
@@ -116,6 +116,11 @@ class IcebergTable(Stored):
             return None
         near = self._rest.bucket
         return Folder(near.by_way_of(self._rest.way), near, f"warehouse/{self._namespace}/{TABLE}")
+
+    def reached_by(self, services: Mapping[type[Service], Service]) -> Self:
+        other = super().reached_by(services)
+        other._rest = cast(Server, services[chosen_catalog(self.options).server])
+        return other
 
     @property
     def identifier(self) -> tuple[str, str]:
