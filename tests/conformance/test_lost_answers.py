@@ -1,4 +1,4 @@
-"""Commits whose answer is lost: PostgreSQL has the commit, and the client never learns of it.
+"""Commits whose answer is lost: the server has the commit, and the client never learns of it.
 
 DuckLake's client treats it as failed and deletes the data file that it made. The catalog still names that file, and
 no client can read the table any more, whichever wrote the rest of it. A broken connection at the wrong moment is
@@ -7,8 +7,10 @@ enough, and so is a kill of PostgreSQL between its commit and its answer.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,47 +19,56 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from tidemark.services.fault_proxy import AFTER, BEFORE, STATUS, TWICE, FaultProxy
 from tidemark.studies.ingest.load.crew import noted
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER, Records
-from tidemark.studies.ingest.load.writer import ReconnectingWriter, WorkerConfig, publish
+from tidemark.studies.ingest.load.writer import ReconnectingWriter, WorkerConfig, batches, publish
+from tidemark.studies.ingest.window.ambiguity import NUMBER, Bench, Client, Contents, outcomes, proxy_before
 from tidemark.studies.ingest.window.oracle import OF_TABLE, look, states
-from tidemark.systems.duckdb_table import DuckDBClientFactory
 from tidemark.systems.ducklake.servers import DuckLake, DuckLakeInlinedPostgres
-from tidemark.systems.writers import ClientFactory, CommitStatus
+from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
+from tidemark.systems.tables import TableSystem
+from tidemark.systems.writers import ClientFactory, CommitStatus, TableWriter
 
-from .lost_answers import LostAnswers, losing_answers
 from .trips import YELLOW, trips
 
 OpenTable = Callable[..., Any]
 ROWS = 2
-BEFORE = [0, 1, 100, 101]  # acknowledged
+ACKED_IDS = [0, 1, 100, 101]  # acknowledged
 
 
 @pytest.fixture
-def broken(open_table: OpenTable) -> Iterator[Callable[[type[DuckLake]], tuple[Any, Any, LostAnswers, ClientFactory]]]:
+def near(open_table: OpenTable) -> Iterator[Callable[..., tuple[Any, FaultProxy, ClientFactory]]]:
+    """Yield a function that makes a table with rows, and opens a proxy before its server and clients through it."""
+    with ExitStack() as stack:
+
+        def near(kind: type[TableSystem], rows: int) -> tuple[Any, FaultProxy, ClientFactory]:
+            system = open_table(kind)
+            system.create(YELLOW)
+            system.write(trips(YELLOW, rows))
+            server = kind.needs[0]
+            service = system.context.services[server]
+            proxy = stack.enter_context(proxy_before(server, service))
+            services = {**system.context.services, server: service.by_way_of(proxy.port)}
+            return system, proxy, system.reached_by(services).client_factory()
+
+        yield near
+
+
+@pytest.fixture
+def broken(near: Any) -> Iterator[Callable[[type[DuckLake]], tuple[Any, Any, FaultProxy, ClientFactory]]]:
     """Yield a function that makes a table with rows of two clients, the second connected through a proxy."""
-    proxies = []
+    with ExitStack() as stack:
 
-    def broken(kind: type[DuckLake]) -> tuple[Any, Any, LostAnswers, ClientFactory]:
-        system = open_table(kind)
-        system.create(YELLOW)
-        system.write(trips(YELLOW, 2))
-        host, port = system._postgres.host_and_port()
-        context = losing_answers((host, port))
-        proxies.append(context)
-        proxy, client_factory = context.__enter__(), system.client_factory()
-        assert isinstance(client_factory, DuckDBClientFactory)
-        through = tuple(each.replace(f"port={port}", f"port={proxy.port}") for each in client_factory.attachments)
-        assert through != client_factory.attachments
-        client_factory = replace(client_factory, attachments=through)
-        writer = client_factory.open()
-        writer.write(trips(YELLOW, 2, 100))
-        assert sorted(system.ids().to_pylist()) == BEFORE
-        return system, writer, proxy, client_factory
+        def broken(kind: type[DuckLake]) -> tuple[Any, Any, FaultProxy, ClientFactory]:
+            system, proxy, client_factory = near(kind, ROWS)
+            writer = client_factory.open()
+            stack.callback(writer.close)
+            writer.write(trips(YELLOW, ROWS, 100))
+            assert sorted(system.ids().to_pylist()) == ACKED_IDS
+            return system, writer, proxy, client_factory
 
-    yield broken
-    for context in proxies:
-        context.__exit__(None, None, None)
+        yield broken
 
 
 def missing(system: Any) -> list[Path]:
@@ -67,38 +78,38 @@ def missing(system: Any) -> list[Path]:
 
 def test_ducklake_deletes_a_file_whose_commit_is_in_the_catalog(broken: Any) -> None:
     system, writer, proxy, _ = broken(DuckLake)
-    proxy.armed = True
+    proxy.hit_next(AFTER)
     with pytest.raises(duckdb.TransactionException, match=r'(?s)"COMMIT".*server closed the connection') as failed:
         writer.write(trips(YELLOW, 2, 200))
-    assert proxy.lost == 1 and writer.commit_status(failed.value) is CommitStatus.UNKNOWN
+    assert len(proxy.take()) == 1 and writer.commit_status(failed.value) is CommitStatus.UNKNOWN
     assert len(missing(system)) == 1, "mended by this release: say so where the study says that it is not"
     with pytest.raises(FileNotFoundError):
         system.ids()
     with pytest.raises(duckdb.IOException, match="No such file"):
         system._writer.execute(f"SELECT id FROM {system.table}").fetchall()
+    contents = Contents.of(system, system.context.directory)
+    assert "No such file" in contents.unread and sorted(contents.ids) == ACKED_IDS, "those of the files that are left"
 
 
 def test_inlined_rows_of_a_commit_with_a_lost_answer_are_complete(broken: Any) -> None:
     system, writer, proxy, _ = broken(DuckLakeInlinedPostgres)
-    proxy.armed = True
+    proxy.hit_next(AFTER)
     with pytest.raises(duckdb.TransactionException) as failed:
         writer.write(trips(YELLOW, 2, 200))
-    assert proxy.lost == 1 and writer.commit_status(failed.value) is CommitStatus.UNKNOWN
-    assert not missing(system) and sorted(system.ids().to_pylist()) == [*BEFORE, 200, 201]
+    assert len(proxy.take()) == 1 and writer.commit_status(failed.value) is CommitStatus.UNKNOWN
+    assert not missing(system) and sorted(system.ids().to_pylist()) == [*ACKED_IDS, 200, 201]
 
 
 def test_commit_that_never_arrives_leaves_nothing(broken: Any) -> None:
     system, writer, proxy, _ = broken(DuckLake)
-    proxy.armed, proxy.forwards = True, False
+    proxy.hit_next(BEFORE)
     with pytest.raises(duckdb.TransactionException):
         writer.write(trips(YELLOW, 2, 200))
-    assert not missing(system) and sorted(system.ids().to_pylist()) == BEFORE
+    assert not missing(system) and sorted(system.ids().to_pylist()) == ACKED_IDS
 
 
-@pytest.mark.parametrize(("retry", "forwards"), [(NEVER, True), (CHECK, True), (CHECK, False), (BLIND, True)])
-def test_batch_sent_again_without_a_check_is_stored_twice(
-    broken: Any, tmp_path: Path, retry: str, forwards: bool
-) -> None:
+@pytest.mark.parametrize(("retry", "fault"), [(NEVER, AFTER), (CHECK, AFTER), (CHECK, BEFORE), (BLIND, AFTER)])
+def test_batch_sent_again_without_a_check_is_stored_twice(broken: Any, tmp_path: Path, retry: str, fault: str) -> None:
     system, writer, proxy, client_factory = broken(DuckLakeInlinedPostgres)
     writer.close()
     source, place = tmp_path / "trips.parquet", tmp_path / ".door"
@@ -107,12 +118,101 @@ def test_batch_sent_again_without_a_check_is_stored_twice(
     order = WorkerConfig(client_factory, 1, source, ROWS, 5, 0, 1, tmp_path / "records", 100, place, retry)
     survivor = ReconnectingWriter(order, Records(order.records, order.most))
     survivor.count(1)
-    proxy.armed, proxy.forwards = True, forwards
+    proxy.hit_next(fault)
     survivor.count(2)
     survivor.close()
     found = look(system.ids(), {OF_TABLE: np.array([2]), 1: states(noted(order.records, order.most, "it"))}, ROWS)
-    assert proxy.lost == forwards and not found.lost and not found.partial
+    forwards = fault == AFTER
+    assert len(proxy.take()) == 1 and not found.lost and not found.partial
     assert found.doubled == (ROWS if retry == BLIND and forwards else 0)
     assert (found.expected, found.done, found.not_done) == (
         (ROWS * 3, int(forwards), int(not forwards)) if retry == NEVER else (ROWS * 4, 0, 0)
     )
+
+
+DOUBLES, LOSES, STICKS = "doubles", "loses", "sticks"
+
+
+@dataclass(frozen=True)
+class PlantedFactory(ClientFactory):
+    inner: ClientFactory
+    fault: str
+
+    def open(self) -> TableWriter:
+        return Planted(self.inner.open(), self.fault)
+
+
+class Planted(TableWriter):
+    """Client that, after an error, sends a row again without a look, acknowledges it unseen, or writes no more."""
+
+    def __init__(self, inner: TableWriter, fault: str) -> None:
+        self._inner, self._fault, self._is_stuck = inner, fault, False
+        self.close = inner.close  # type: ignore[method-assign]
+
+    def write(self, rows: Any) -> None:
+        if self._is_stuck:
+            raise RuntimeError("the connection is closed")
+        try:
+            self._inner.write(rows)
+        except Exception:
+            if self._fault == DOUBLES:
+                self._inner.write(rows)
+            elif self._fault == STICKS:
+                self._is_stuck = True
+                raise
+
+    def commit_status(self, error: Exception) -> CommitStatus:
+        return self._inner.commit_status(error)
+
+
+@pytest.fixture
+def bench(near: Any, tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+    """Yield a function that makes a table and its client, in which a fault may be planted."""
+    pq.write_table(trips(YELLOW, 8), tmp_path / "trips.parquet")
+    rows, sequence = batches(tmp_path / "trips.parquet", 1, NUMBER), itertools.count()
+    with ExitStack() as stack:
+
+        def bench(kind: type[TableSystem], retry: str, planted: str = "") -> Bench:
+            system, proxy, factory = near(kind, 1)
+            client = Client(PlantedFactory(factory, planted) if planted else factory, retry)
+            stack.callback(client.close)
+            return Bench(system, system.context.directory, 1, client, retry, proxy, rows, sequence)
+
+        yield bench
+
+
+@pytest.mark.parametrize(
+    ("planted", "retry", "expected"),
+    [
+        ("", NEVER, {AFTER: "error_once", BEFORE: "error_absent"}),
+        ("", BLIND, {AFTER: "acked_twice", BEFORE: "acked_once"}),
+        ("", CHECK, {AFTER: "acked_once", BEFORE: "acked_once"}),
+        (DOUBLES, NEVER, {AFTER: "acked_twice"}),
+        (LOSES, NEVER, {BEFORE: "acked_absent"}),
+        (STICKS, NEVER, {AFTER: "error_once"}),
+    ],
+)
+def test_each_outcome_is_recognized(bench: Any, planted: str, retry: str, expected: dict[str, str]) -> None:
+    names = [f"{told}_{copies}" for told in ("acked", "error") for copies in ("once", "twice", "absent")]
+    one = bench(DuckLakeInlinedPostgres, retry, planted)
+    for fault, outcome in expected.items():
+        row = one.hit(fault, 0)
+        (found,) = outcomes([row])
+        assert {name: getattr(found, name) for name in names} == {name: int(name == outcome) for name in names}
+        assert found.harmed == int(outcome in ("acked_twice", "acked_absent") or planted == STICKS)
+        assert (found.hits, found.unreadable, found.earlier_lost) == (1, 0, 0) and found.earlier >= 2
+        assert found.stuck == (planted == STICKS)
+        assert row.tries == (2 if retry == BLIND or (retry == CHECK and fault == BEFORE) else 1)
+
+
+def test_table_that_a_hit_breaks_keeps_its_earlier_rows(bench: Any) -> None:
+    (found,) = outcomes([bench(DuckLake, CHECK).hit(AFTER, 0)])
+    assert (found.unreadable, found.harmed, found.stuck) == (1, 1, 0)
+    assert (found.acked_absent, found.earlier, found.earlier_lost) == (1, 2, 0), "by its token it is there: it is not"
+
+
+def test_commits_to_a_catalog_server_are_hit_in_each_way(bench: Any) -> None:
+    one = bench(IcebergPyIceberg, CHECK)
+    for fault in (AFTER, BEFORE, TWICE, STATUS):
+        row = one.hit(fault, 0)
+        assert (row.rows, row.copies, row.is_harmed) == (1, 1, False), row

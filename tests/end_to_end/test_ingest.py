@@ -31,6 +31,7 @@ SMOKE = {
 }
 SMOKE |= {"kills": 1, "group": GROUP, "tail": TAIL, "maintenance": {"systems": ["delta-rs"], "window_seconds": 3}}
 SMOKE |= {"cut": {"systems": ["delta-rs"], "window_seconds": 2}}
+SMOKE |= {"ambiguity": {"systems": ["iceberg-duckdb"], "faults": ["before"], "retries": ["check"], "hits": 2}}
 CUTS = 0 if power.why_not() else 2  # with the default durability, and with everything on the disk
 
 
@@ -45,12 +46,20 @@ def done(make_sandbox: MakeSandbox) -> Sandbox:
 
 def test_every_run_is_checked_and_lossless_runs_are_exact(done: Sandbox) -> None:
     runs = done.runs()
-    assert len(runs) == 2 * 2 * (2 + len(RTTS) + 1) + 2 + 3 * 2 + 2 * 2 + 2 + 2 + 1 + CUTS
+    assert len(runs) == 2 * 2 * (2 + len(RTTS) + 1) + 2 * 2 + 2 + 3 * 2 + 2 * 2 + 2 + 2 + 1 + 1 + CUTS
     for name, run in runs.items():
-        if any(
-            mode in name
-            for mode in ("20x8", "/prune-", "/evolve-", "/tail-staged", "/maintained-", "/left-", "/cut-", "/front-")
-        ):
+        others = (
+            "20x8",
+            "/prune-",
+            "/evolve-",
+            "/tail-staged",
+            "/maintained-",
+            "/left-",
+            "/cut-",
+            "/front-",
+            "/answers-",
+        )
+        if any(mode in name for mode in others):
             continue
         oracle, tables = run["found"]["oracle"], WRITERS if "/own-" in name else 1
         assert run["oracle"]["applicable"] and run["oracle"]["verdict"] is (oracle["words"] == "exact")
@@ -139,6 +148,23 @@ def test_power_cut_loses_acknowledged_rows_unless_everything_is_flushed(done: Sa
     assert int(full["acked"]) > 0 and full["verdict"] == "holds"
     assert full["lost"] == full["synced_lost"] == full["doubled"] == full["partial"] == "0"
     assert str(done.work) not in Path("/proc/self/mountinfo").read_text()
+
+
+def test_rows_are_there_once_after_their_commits_were_lost(done: Sandbox) -> None:
+    (run,) = [run for name, run in done.runs().items() if "/answers-" in name]
+    (cell,) = run["found"]["ambiguity"]["cells"]
+    assert (cell["fault"], cell["retry"], cell["hits"], cell["acked_once"], cell["harmed"]) == (
+        "before",
+        "check",
+        2,
+        2,
+        0,
+    )
+    (row,) = done.table("ingest", "ingest-ambiguity")
+    assert (row["server"], row["verdict"], row["safe"]) == ("Iceberg REST catalog", "each row once", "check")
+    said = json.loads((done.results / "paper/values.json").read_text())["sentences"]
+    assert "has each row once in Iceberg (DuckDB)" in said["ingest-safe"]
+    assert (done.results / "figures/ingest/ingest-ambiguity.svg").stat().st_size > 0
 
 
 def test_acknowledged_requests_of_a_front_are_stored_and_grouped_ones_share_files(done: Sandbox) -> None:

@@ -418,11 +418,11 @@ def heat(
     notes: Sequence[str],
     runs: Sequence[Run],
 ) -> DrawnFigure:
-    """Draw a heat map of `counts`, int64[rows, columns] with labels; `most` is the largest possible count per row."""
+    """Draw a heat map of `counts`, [rows, columns] with labels and NaN for none; `most` is the largest one per row."""
     made = style.frame(style.PAGE, 0.9 + 0.28 * len(counts))
     axes = made.axes(1.75, 0.1)
     sns.heatmap(
-        counts.div(most, axis=0), annot=counts, fmt=",d", cmap="Blues", vmin=0, vmax=1.4, cbar=False, linewidths=0.5,
+        counts.div(most, axis=0), annot=counts, fmt=",.0f", cmap="Blues", vmin=0, vmax=1.4, cbar=False, linewidths=0.5,
         annot_kws={"fontsize": style.SMALL, "color": style.INK}, ax=axes,
     )  # fmt: skip
     axes.tick_params(length=0, labelsize=style.SMALL)

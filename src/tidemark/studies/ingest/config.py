@@ -95,6 +95,35 @@ class CutSizes(Struct, frozen=True, kw_only=True):
     ] = 10
 
 
+class AmbiguitySizes(Struct, frozen=True, kw_only=True):
+    """Commits of one writer whose answer is lost on the way, or that are lost themselves: a series per system."""
+
+    systems: Annotated[
+        Names,
+        about("Names of 'systems'; others have no effect. ducklake-inlined-postgres is measured if ducklake is."),
+    ] = ()
+    hits: Annotated[Count, about("Commits that are hit, in each way and with each policy of the writer.")] = 2
+    faults: Annotated[
+        tuple[Annotated[str, one_of_these("after", "before", "twice", "status")], ...],
+        Meta(min_length=1),
+        UNIQUE,
+        about(
+            "after: the server commits, and its answer is lost. before: the request is lost. twice: the request is "
+            "delivered two times, and the second answer is given. status: the server commits, and 503 is given in "
+            "place of its answer. The last two are of HTTP alone."
+        ),
+    ] = ("after", "before", "twice", "status")
+    retries: Annotated[
+        tuple[Annotated[str, one_of_these("never", "blind", "check")], ...],
+        Meta(min_length=1),
+        UNIQUE,
+        about(
+            "Policies of the writer for a write that ended in an error. never: leave it. blind: send it again. check: "
+            "look for its token as ingest.retry describes, and send it again if the token is missing."
+        ),
+    ] = ("never", "blind", "check")
+
+
 class Protocol(Struct, frozen=True, kw_only=True):
     """Named set of sizes of all parts."""
 
@@ -142,6 +171,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
     group: GroupSizes = GroupSizes()
     tail: TailSizes = TailSizes()
     maintenance: MaintenanceSizes = MaintenanceSizes()
+    ambiguity: AmbiguitySizes = AmbiguitySizes()
     window_seconds: Annotated[Longest, about("Seconds that writers begin commits for.")]
     kills: Annotated[
         int,
@@ -170,6 +200,7 @@ SMOKE = {
     "tail": {"systems": ["null", "ducklake"], "percents": [50], "closed_seconds": 2, "window_seconds": 4},
     "maintenance": {"systems": ["ducklake-inlined-postgres"], "window_seconds": 5},
     "cut": {"systems": ["ducklake"], "window_seconds": 3},
+    "ambiguity": {"systems": ["ducklake", "iceberg-pyiceberg"], "retries": ["blind", "check"]},
 }  # fmt: skip
 QUICK = {
     "writers": [1, 2, 4, 8], "own": [4], "rtts": [0, 5, 20], "pruned": [10], "added": [10], "runs": 2,
@@ -189,6 +220,12 @@ QUICK = {
     },
     "maintenance": {"systems": ["ducklake", "ducklake-inlined-postgres", "delta-rs"], "window_seconds": 9},
     "cut": {"systems": ["ducklake", "ducklake-inlined-postgres", "iceberg-pyiceberg", "delta-rs"]},
+    "ambiguity": {
+        "systems": [
+            "ducklake", "ducklake-inlined-postgres", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs", "delta-duckdb",
+        ],
+        "hits": 10,
+    },
 }  # fmt: skip
 THESIS = {
     "writers": [1, 2, 4, 8, 16], "own": [2, 4, 8, 16], "rtts": [0, 5, 20, 60], "pruned": [10, 1000], "added": [20],
@@ -215,6 +252,12 @@ THESIS = {
     "cut": {
         "systems": ["ducklake", "ducklake-inlined-postgres", "iceberg-pyiceberg", "delta-rs"], "cuts": 10,
         "window_seconds": 60,
+    },
+    "ambiguity": {
+        "systems": [
+            "ducklake", "ducklake-inlined-postgres", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs", "delta-duckdb",
+        ],
+        "hits": 60,
     },
 }  # fmt: skip
 

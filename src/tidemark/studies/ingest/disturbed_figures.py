@@ -1,4 +1,4 @@
-"""Figures of writers that are disturbed: by kills, and by maintenance of their table."""
+"""Figures of writers that are disturbed: by kills, by maintenance of their table, and by answers that are lost."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import seaborn as sns
 from matplotlib.ticker import MaxNLocator
 
 from tidemark.analysis.metrics import NotAvailable
-from tidemark.results.figures import style
+from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.studies.ingest.load.records import ACKED
 from tidemark.studies.ingest.metrics import outcomes
 from tidemark.studies.ingest.parts import FRONT, part_name
+from tidemark.studies.ingest.tables.ambiguity import all_hits
 from tidemark.studies.ingest.tables.faults import Killed, all_killed
 from tidemark.studies.ingest.tables.maintenance import Kept, kept_of, pairs, words_of
 
@@ -31,12 +32,14 @@ MAINTENANCE_TITLE = "Small files and commits over time, with and without mainten
 KEPT_PANEL, KEPT_APART = 1.05, 0.42  # inches: height of a system's panel, and of the part of it above the axes
 KEPT_LEFT, KEPT_GAP, KEPT_RIGHT = 0.55, 0.6, 0.15
 BINS = 16
+AMBIGUITY_TITLE = "Commits whose answer is lost: hits that do harm"
 DASHED = (0, (3, 2))
 
 
 def figure_specs() -> Iterator[FigureSpec]:
     yield FigureSpec("ingest-faults", FAULTS_TITLE, faults, optional=True)
     yield FigureSpec("ingest-maintenance", MAINTENANCE_TITLE, maintenance, optional=True)
+    yield FigureSpec("ingest-ambiguity", AMBIGUITY_TITLE, ambiguity, optional=True)
 
 
 def faults(context: FigureContext) -> DrawnFigure:
@@ -149,3 +152,22 @@ def _medians(one: Kept) -> tuple[list[float], list[float]]:
         [(place + 0.5) * width for place in filled],
         [float(np.median(1000 * (ends - begins)[places == place])) for place in filled],
     )
+
+
+def ambiguity(context: FigureContext) -> DrawnFigure:
+    """Draw the hits that do harm: a row per system and policy of the writer, a column per way of hitting a commit."""
+    found = all_hits(context.run_set)
+    cells = {(f"{each.series.title}, {cell.retry}", cell.fault): cell for each in found for cell in each.cells}
+    ways = list(dict.fromkeys(fault for _, fault in cells))
+    names = list(dict.fromkeys(name for name, _ in cells))
+    harmed = pd.DataFrame(np.nan, index=names, columns=ways)
+    for (name, fault), cell in cells.items():
+        harmed.loc[name, fault] = cell.harmed
+    most = [max(cell.hits for (own, _), cell in cells.items() if own == name) for name in names]
+    notes = [
+        f"Hits that do harm, of {max(most):,} in each cell: a row is there twice, an acknowledged one is lost, the "
+        "table cannot be read, or the client cannot go on. Rows: system, and what the writer does after an error. "
+        "Columns: what was done to the commit; an empty cell is a way that the protocol does not have. See "
+        "ingest-ambiguity."
+    ]
+    return plots.heat(context, AMBIGUITY_TITLE, harmed, most, notes, [each.series.runs[0] for each in found])

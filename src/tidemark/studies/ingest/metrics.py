@@ -19,7 +19,7 @@ from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvail
 from tidemark.analysis.statistics import BootstrapEstimate, counted, generator, known, quantile, ratio_of_sums, share
 from tidemark.runs.run import Run
 from tidemark.studies.ingest.load.records import ACKED, FAILED, GIVEN_UP, NOT_TOLD, REFUSED, UNKNOWN
-from tidemark.studies.ingest.parts import CUT, FAULTS, FRONT
+from tidemark.studies.ingest.parts import AMBIGUITY, CUT, FAULTS, FRONT
 from tidemark.studies.ingest.record import ClosedLoop, CommitRecord, RequestRecord, Schedule
 from tidemark.studies.ingest.settings import EVOLUTION, GROUP, PACED, PRUNING, TAIL
 from tidemark.systems.pruning_dataset import PREDICATES
@@ -30,6 +30,7 @@ UNSOUND = {
     FAULTS: "writers and servers were killed in it",
     FRONT: "its front was killed in it",
     CUT: "the power was cut in it",
+    AMBIGUITY: "its commits were lost on purpose, or the answers to them",
     TAIL: "its requests came by a schedule",
     PACED: "its commits came at a set interval",
 }

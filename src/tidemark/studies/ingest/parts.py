@@ -16,6 +16,11 @@ from typing import TYPE_CHECKING, Any, Self
 from tidemark.config import Config
 from tidemark.machine import power
 from tidemark.runs.spec import HasSettings, SeriesSpec
+from tidemark.services.base import Service
+from tidemark.services.fault_proxy import FaultProxy, HttpFaults, PostgresFaults
+from tidemark.services.iceberg.catalog import RestCatalog
+from tidemark.services.postgres import Postgres
+from tidemark.services.seaweedfs import SeaweedFS
 from tidemark.services.servers import in_order, started_here
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
 from tidemark.studies.ingest.settings import (
@@ -41,12 +46,13 @@ from tidemark.studies.ingest.settings import (
     with_options,
 )
 from tidemark.systems.base import DEFAULT, FULL, Variant
-from tidemark.systems.registry import SystemEntry, repeated
+from tidemark.systems.object_store import S3
+from tidemark.systems.registry import SystemEntry, registry, repeated
 
 if TYPE_CHECKING:
     from tidemark.runs.runset import RunSet
 
-FAULTS, FRONT, MAINTENANCE, CUT = "faults", "front", "maintenance", "cut"
+FAULTS, FRONT, MAINTENANCE, CUT, AMBIGUITY = "faults", "front", "maintenance", "cut", "ambiguity"
 FAULT_WRITERS = 2  # of one table
 KILL_SECONDS = 5.0  # length of a window per kill
 
@@ -126,6 +132,14 @@ READER, KEEPER = BESIDE = ("reader", "maintenance")  # processes next to the wri
 INLINED = {"ducklake": "ducklake-inlined-postgres"}
 
 
+def _with_inlined(section: IngestSection, part: str) -> list[SystemEntry]:
+    """Return the systems that a part selects, among them those of INLINED."""
+    there = {entry.name: entry for entry in section.systems}
+    also = [also for name, also in INLINED.items() if name in there and also not in there]
+    there |= {name: SystemEntry.parse(name, {}) for name in also}
+    return [there[name] for name in section.names_of(part) if name in there]
+
+
 @dataclass(frozen=True, slots=True)
 class MaintenanceSettings(IngestSettings):
     """Writers of one table, a client that reads it, and one that maintains it, or none as a control."""
@@ -144,14 +158,10 @@ class MaintenanceSettings(IngestSettings):
 
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
-        names, given = section.names_of(MAINTENANCE), section.given[MAINTENANCE]
-        there = {entry.name: entry for entry in section.systems}
-        also = [also for name, also in INLINED.items() if name in there and also not in there]
-        there |= {name: SystemEntry.parse(name, {}) for name in also}
+        given, entries = section.given[MAINTENANCE], _with_inlined(section, MAINTENANCE)
         own = {"rows": given["rows"], "writers": given["writers"], "look_seconds": float(given["look_seconds"])}
-        for name, every_seconds in itertools.product(names, (float(given["every_seconds"]), 0.0)):
-            if name in there:
-                yield there[name], cls.made(section, MAINTENANCE, every_seconds=every_seconds, **own)
+        for entry, every_seconds in itertools.product(entries, (float(given["every_seconds"]), 0.0)):
+            yield entry, cls.made(section, MAINTENANCE, every_seconds=every_seconds, **own)
 
     def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
         """Return series of one run, whose writers warm up with uncounted commits."""
@@ -208,6 +218,83 @@ class CutSettings(IngestSettings):
         return None if reason is None else f"no power can be cut here: {reason}"
 
 
+# Servers that commits go to, and the requests that commit: "METHOD path", or none for a COMMIT in SQL.
+COMMITTED_BY: dict[type[Service], str] = {
+    Postgres: "",
+    RestCatalog: r"^POST .*(/transactions/commit|/tables/[^/]+)$",
+    SeaweedFS: r"^PUT .*/_delta_log/\d+\.json$",
+}
+HIT_SECONDS = 1.0  # expected for one hit
+NO_SERVER = "its commit is a file on this machine: there is no server whose answer could be lost"
+
+
+@dataclass(frozen=True, slots=True)
+class AmbiguitySettings(IngestSettings):
+    """One writer of tables with a proxy before the server that commits; a batch is one row, whose id is its token."""
+
+    words = ("answers",)
+    form = "answers-{hits}"
+    needs_rows = True
+
+    hits: int  # in each way, with each policy
+    faults: str  # the ways, separated by spaces
+    retries: str  # the policies, separated by spaces
+    outside: str = ""  # the server that commits, if it was not started here
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        """Yield the systems of the part; one that commits by a file has its table in an S3 server if it can."""
+        sizes = section.sizes[AMBIGUITY]
+        words = {name: " ".join(sizes[name]) for name in ("faults", "retries")}
+        settings = cls.made(section, AMBIGUITY, rows=1, uncounted=0, hits=sizes["hits"], **words)
+        for entry in _with_inlined(section, AMBIGUITY):
+            is_local = entry.like in registry() and not registry()[entry.like].needs
+            yield with_options(entry, storage=S3) if is_local and has_option(entry, "storage") else entry, settings
+
+    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+        """Return one series of one run, in which everything is hit."""
+        del section
+        server = committed_by(chosen)
+        theirs = server is not None and server.address_in(config.services) is not None
+        settings = replace(self, outside=server.title) if server is not None and theirs else self
+        ways = [] if server is None else self.ways(server)
+        seconds = HIT_SECONDS * max(1, self.hits * len(ways) * len(self.retries.split()))
+        return repeated(spec, 1, settings=settings.pairs, window_seconds=seconds, runs=1)
+
+    def refused_by(self, chosen: Variant) -> str | None:
+        if self.outside:
+            return f"no proxy can be put before {self.outside}, which was not started here"
+        if not chosen.needs:
+            return NO_SERVER
+        if (server := committed_by(chosen)) is None:
+            titles = " and ".join(kind.title for kind in chosen.needs)
+            return f"no proxy here knows by which requests {titles} commits"
+        if not self.ways(server):
+            return (
+                f"commits to {server.title} can be hit in these ways alone: {', '.join(faults_before(server).faults)}"
+            )
+        return None
+
+    def ways(self, server: type[Service]) -> list[str]:
+        """Return the ways in which commits to `server` are hit."""
+        return [each for each in self.faults.split() if each in faults_before(server).faults]
+
+
+def committed_by(chosen: Variant) -> type[Service] | None:
+    """Return the server that a system's clients send their commits to; None if there is none that is known."""
+    return next((kind for kind in chosen.needs if issubclass(kind, tuple(COMMITTED_BY))), None)
+
+
+def request_of(server: type[Service]) -> str:
+    """Return the pattern of requests by which clients commit to `server`; empty for a COMMIT in SQL."""
+    return next(request for known, request in COMMITTED_BY.items() if issubclass(server, known))
+
+
+def faults_before(server: type[Service]) -> type[FaultProxy]:
+    """Return the class of the proxy that hits commits to `server`."""
+    return HttpFaults if request_of(server) else PostgresFaults
+
+
 PARTS: dict[str, type[IngestSettings]] = {
     WRITERS: WritersSettings,
     PACED: PacedSettings,
@@ -220,6 +307,7 @@ PARTS: dict[str, type[IngestSettings]] = {
     FRONT: FrontSettings,
     MAINTENANCE: MaintenanceSettings,
     CUT: CutSettings,
+    AMBIGUITY: AmbiguitySettings,
 }
 BY_WORD = {word: part for part, settings in PARTS.items() for word in settings.words}
 

@@ -259,6 +259,39 @@ class Maintenance:
     looks_failed: int  # sizes that could not be determined
 
 
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """Rows whose commit was hit in one way, by one policy of the writer. An error is what the writer ended with."""
+
+    fault: str  # after, before, twice or status
+    retry: str  # never, blind or check
+    hits: int  # commits that were hit, each of one row; those that the server refused are left out
+    tables: int  # tables that they were made to: a table that was harmed is replaced
+    acked_once: int = 0  # rows that were acknowledged and are there once
+    acked_twice: int = 0  # rows that were acknowledged and are there more than once
+    acked_absent: int = 0  # rows that were acknowledged and are not there
+    error_once: int = 0  # rows that ended in an error and are there once
+    error_twice: int = 0  # rows that ended in an error and are there more than once
+    error_absent: int = 0  # rows that ended in an error and are not there
+    unreadable: int = 0  # hits after which the table cannot be read; its rows are those of files that can
+    stuck: int = 0  # hits after which the client cannot write the next row
+    earlier: int = 0  # rows acknowledged before the hits, summed over these
+    earlier_lost: int = 0  # those of them that are not there after it
+    harmed: int = 0  # hits with any of these: twice, acknowledged and not there, unreadable, stuck, earlier rows lost
+    said: str = ""  # first error of the writer
+    unread: str = ""  # first reason for which a table cannot be read
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguity:
+    """Commits that were hit on their way to a server or back, and what is there afterwards."""
+
+    below = "ambiguity"
+
+    server: str  # title of the server that commits
+    cells: tuple[Outcomes, ...]  # in the order in which they were measured
+
+
 # What the windows of each part record: most of them a check and commits, and some more.
 RECORDS = (
     OracleRecord,
@@ -272,6 +305,7 @@ RECORDS = (
     Maintenance,
     PruningRecord,
     EvolutionRecord,
+    Ambiguity,
 )
 
 

@@ -23,7 +23,18 @@ from tidemark.studies.ingest.parts import CUT, FAULTS, CutSettings, part_name
 from tidemark.studies.ingest.record import RECORDS
 from tidemark.studies.ingest.settings import GROUP, ONE, WRITERS, GroupSettings, WritersSettings
 from tidemark.studies.ingest.study import STUDY
-from tidemark.studies.ingest.tables import evolution, faults, kyma, maintenance, paced, requests, storage, writers
+from tidemark.studies.ingest.tables import (
+    ambiguity,
+    evolution,
+    faults,
+    kyma,
+    maintenance,
+    paced,
+    requests,
+    storage,
+    writers,
+)
+from tidemark.studies.ingest.window.ambiguity import Attempted
 from tidemark.studies.ingest.window.evolution import Added
 from tidemark.studies.ingest.window.pruning import Asked
 from tidemark.studies.study import Results
@@ -166,7 +177,7 @@ QUESTIONS = (
 
 FINDINGS = (
     "scaling", "conflicts", "paced", "lost", "retrying", "group-staged", "group-bundled", "open-closed", "trips",
-    "evolution",    "killed", "power-cut", "maintenance-held", "mistakes",
+    "evolution", "killed", "harmed", "safe", "power-cut", "maintenance-held", "mistakes",
 )  # fmt: skip
 
 
@@ -198,6 +209,8 @@ class Writer(SentenceWriter):
             "ingest-trips": partial(storage.trips_sentence, measures),
             "ingest-evolution": partial(evolution.change_sentence, measures),
             "ingest-killed": partial(faults.kept_sentence, measures.run_set),
+            "ingest-harmed": partial(ambiguity.harmed_sentence, measures.run_set),
+            "ingest-safe": partial(ambiguity.safe_sentence, measures.run_set),
             "ingest-power-cut": partial(faults.cut_sentence, measures.run_set),
             "ingest-maintenance-held": partial(maintenance.held_sentence, measures.run_set),
             "ingest-mistakes": partial(kyma.mistakes, measures),
@@ -216,7 +229,7 @@ RESULTS = Results(
         hardware=published.HARDWARE,
         software=published.SOFTWARE,
     ),
-    tables=tables_of(writers, paced, requests, storage, evolution, faults, maintenance, kyma),
+    tables=tables_of(writers, paced, requests, storage, evolution, faults, ambiguity, maintenance, kyma),
     figure_specs=figure_specs_of("tidemark.studies.ingest.figures", "tidemark.studies.ingest.disturbed_figures"),
     claims=claims_of(
         STUDY,
@@ -233,5 +246,5 @@ RESULTS = Results(
     notes=lambda _run_set: (writers.UNEQUAL,),
     questions=QUESTIONS,
     costs=storage.costs,
-    run_files=RunFiles((COLUMNS, Asked, Added), RECORDS),
+    run_files=RunFiles((COLUMNS, Asked, Added, Attempted), RECORDS),
 )

@@ -38,6 +38,7 @@ STAGES = {
     "front": "tidemark.studies.ingest.window.fault_injection",
     "maintenance": "tidemark.studies.ingest.window.maintenance",
     "cut": "tidemark.studies.ingest.window.power_failure",
+    "ambiguity": "tidemark.studies.ingest.window.ambiguity",
 }
 
 

@@ -77,7 +77,7 @@ class CatalogInPostgres(SharedCatalog):
 
     def reached_by(self, services: Mapping[type[Service], Service]) -> Self:
         other = super().reached_by(services)
-        other._postgres = cast(Postgres, services[Postgres])
+        other._postgres = other.context.server(Postgres)
         address = other._postgres.database_dsn(self._database)
         other._address = make_conninfo(**without_password(address, self.context.directory))
         return other

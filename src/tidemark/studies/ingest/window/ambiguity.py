@@ -1,0 +1,343 @@
+"""Measurement window of the part `ambiguity`: commits that a proxy hits, and what is in the table after each.
+
+A commit is one row, whose id is its token. Before each, the same client has a row acknowledged that nothing is done
+to; after it, the client writes one more row. Another client then reads the table straight from its servers. A table
+that is broken is replaced by a new one, so that one hit does not hide the next.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidemark.errors import SystemFailure
+from tidemark.measure.describe import system_part
+from tidemark.measure.workload import CheckResult, DoneWindow, ProgressCallback, RunMetadata, TestBed, WindowRunner
+from tidemark.runs.manifest import Footprint
+from tidemark.runs.proofs import Oracle
+from tidemark.runs.serde import written
+from tidemark.services.fault_proxy import FaultProxy, HttpFaults, PostgresFaults
+from tidemark.studies.ingest.load.records import CHECK, NEVER
+from tidemark.studies.ingest.load.writer import ID_BITS, LONGEST, WRITER, batches
+from tidemark.studies.ingest.parts import AmbiguitySettings, committed_by, request_of
+from tidemark.studies.ingest.record import Ambiguity, Outcomes
+from tidemark.studies.ingest.window.fault_injection import Look
+from tidemark.studies.ingest.window.oracle import OF_TABLE
+from tidemark.studies.ingest.window.power_failure import Remains
+from tidemark.studies.ingest.window.runner import fresh_table, versions
+from tidemark.systems.tables import TableSystem
+from tidemark.systems.writers import ClientFactory, IdempotencyKey
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tidemark.runs.manifest import SystemPart
+    from tidemark.services.base import Service
+
+NUMBER = 1  # of the writer
+MOST_TRIES = 4  # writes of one row
+MOST_MISSED = 10  # hits in succession that do not count
+Ints = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Attempted:
+    """One row whose commit was hit, in windows of the part `ambiguity`."""
+
+    fault: str  # how its commit was hit: after, before, twice or status
+    retry: str  # policy of the writer: never, blind or check
+    table: int  # number of the table, from 1
+    token: int  # id of the row
+    start_ns: int  # begin of its first write
+    elapsed_ns: int  # time until the writer had it acknowledged, or found it, or gave up
+    rows: int  # 1 if it was acknowledged or found, else 0
+    tries: int  # writes of it
+    copies: int  # how often it is in the table afterwards
+    earlier: int  # rows of the table that were acknowledged before it
+    earlier_lost: int  # those of them that are not there afterwards
+    unread: str  # why the table cannot be read afterwards; empty if it can
+    stuck: str  # error at the client's next row; empty if that was acknowledged
+    said: str  # first error of the writer
+
+    @property
+    def is_broken(self) -> bool:
+        """True if the table cannot be read, its client cannot go on, or it has lost earlier rows."""
+        return bool(self.unread or self.stuck or self.earlier_lost)
+
+    @property
+    def is_harmed(self) -> bool:
+        """True if it is broken, the row is there more than once, or it was acknowledged and is not there."""
+        return self.is_broken or self.copies > 1 or (self.rows == 1 and self.copies == 0)
+
+
+@dataclass(slots=True)
+class HitWindow(DoneWindow[Attempted]):
+    """Window of rows whose commits were hit."""
+
+    def budget(self) -> dict[str, int]:
+        inside = int(self.elapsed().sum())
+        return {"hit": inside, "rest": self.elapsed_ns - inside}
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """Ids in a table as another client reads it; if it cannot, for the reason in `unread`, those of single files."""
+
+    ids: Ints
+    unread: str = ""
+
+    @classmethod
+    def of(cls, table: TableSystem, folder: Path) -> Contents:
+        found = Look.at(table)
+        return cls(Remains.below(folder).ids, found.said[:LONGEST]) if found.ids is None else cls(found.ids)
+
+    def copies(self, token: int) -> int:
+        return int((self.ids == token).sum())
+
+    def missing(self, tokens: Sequence[int]) -> int:
+        return int((~np.isin(np.array(tokens, np.int64), self.ids)).sum())
+
+
+def outcomes(done: Sequence[Attempted]) -> tuple[Outcomes, ...]:
+    """Return the counts of each way and policy, in the order in which they were measured."""
+    found = []
+    for fault, retry in dict.fromkeys((each.fault, each.retry) for each in done):
+        rows = [each for each in done if (each.fault, each.retry) == (fault, retry)]
+        counts = Counter((each.rows, min(each.copies, 2)) for each in rows)
+        found.append(
+            Outcomes(
+                fault=fault,
+                retry=retry,
+                hits=len(rows),
+                tables=len({each.table for each in rows}),
+                acked_once=counts[1, 1],
+                acked_twice=counts[1, 2],
+                acked_absent=counts[1, 0],
+                error_once=counts[0, 1],
+                error_twice=counts[0, 2],
+                error_absent=counts[0, 0],
+                unreadable=sum(bool(each.unread) for each in rows),
+                stuck=sum(bool(each.stuck) for each in rows),
+                earlier=sum(each.earlier for each in rows),
+                earlier_lost=sum(each.earlier_lost for each in rows),
+                harmed=sum(each.is_harmed for each in rows),
+                said=next((each.said for each in rows if each.said), ""),
+                unread=next((each.unread for each in rows if each.unread), ""),
+            )
+        )
+    return tuple(found)
+
+
+class Client:
+    """Client of one table, with a policy for writes that end in an error: NEVER, BLIND or CHECK."""
+
+    def __init__(self, client_factory: ClientFactory, retry: str) -> None:
+        self._factory, self._retry = client_factory, retry
+        self._writer = client_factory.open()
+
+    def write(self, rows: pa.Table, key: IdempotencyKey) -> tuple[bool, int, str]:
+        """Return whether `rows` were acknowledged or found, the number of writes, and the first error."""
+        said = ""
+        for tries in range(1, MOST_TRIES + 1):
+            try:
+                if self._retry == CHECK:
+                    self._writer.write_known(rows, key)
+                else:
+                    self._writer.write(rows)
+                return True, tries, said
+            except Exception as error:
+                said = said or _words(error)
+            if self._retry == NEVER:
+                break
+            try:
+                self.close()
+                self._writer = self._factory.open()
+                if self._retry == CHECK and self._writer.has(key):
+                    return True, tries, said
+            except Exception:  # it cannot tell, and must not guess
+                break
+        return False, tries, said
+
+    def next(self, rows: pa.Table) -> str:
+        """Write `rows` to the table as it is now; return the error, or nothing if they were acknowledged."""
+        try:
+            self._writer.refresh()
+            self._writer.write(rows)
+        except Exception as error:
+            return _words(error)
+        return ""
+
+    def close(self) -> None:
+        with suppress(Exception):  # its connection may be gone
+            self._writer.close()
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:LONGEST]
+
+
+@dataclass(slots=True)
+class Bench:
+    """One table and its client, which reaches the server through `proxy`; `acked` are ids of acknowledged rows."""
+
+    table: TableSystem
+    folder: Path
+    number: int
+    client: Client
+    retry: str
+    proxy: FaultProxy
+    rows: Callable[[int], pa.Table]  # of a sequence number: one row
+    sequence: Iterator[int]  # numbers of rows that no table has
+    acked: list[int] = field(default_factory=lambda: [OF_TABLE << ID_BITS])
+
+    def hit(self, fault: str, start_ns: int) -> Attempted | None:
+        """Write a row and hit its commit; return None if the server refused that. Moments are from `start_ns`."""
+        self._undisturbed()
+        sequence, earlier = next(self.sequence), len(self.acked)
+        token, clock = _token(sequence), time.perf_counter_ns
+        self.proxy.take()
+        self.proxy.hit_next(fault)
+        began = clock()
+        is_acked, tries, said = self.client.write(self.rows(sequence), IdempotencyKey(WRITER, sequence, token))
+        took = clock() - began
+        hits = self.proxy.take()
+        if not hits:
+            raise SystemFailure(
+                f"no commit passed the proxy, with the fault '{fault}': {said or 'it was acknowledged'}"
+            )
+        after = next(self.sequence)
+        if not (stuck := self.client.next(self.rows(after))):
+            self.acked.append(_token(after))
+        contents = Contents.of(self.table, self.folder)
+        row = Attempted(
+            fault=fault,
+            retry=self.retry,
+            table=self.number,
+            token=token,
+            start_ns=began - start_ns,
+            elapsed_ns=took,
+            rows=int(is_acked),
+            tries=tries,
+            copies=contents.copies(token),
+            earlier=earlier,
+            earlier_lost=contents.missing(self.acked[:earlier]),
+            unread=contents.unread,
+            stuck=stuck,
+            said=said,
+        )
+        if is_acked:
+            self.acked.append(token)
+        return row if hits[0].counts else None
+
+    def _undisturbed(self) -> None:
+        sequence = next(self.sequence)
+        if said := self.client.next(self.rows(sequence)):
+            raise SystemFailure(f"a row that nothing was done to was not acknowledged: {said}")
+        self.acked.append(_token(sequence))
+
+
+def _token(sequence: int) -> int:
+    return (NUMBER << ID_BITS) + sequence
+
+
+def proxy_before(kind: type[Service], service: Service) -> FaultProxy:
+    """Return the proxy that knows by which requests clients commit to `service`, of the class `kind`."""
+    request, (_, port) = request_of(kind), service.host_and_port()
+    return HttpFaults(port, request) if request else PostgresFaults(port)
+
+
+class AmbiguityRunner(WindowRunner[HitWindow]):
+    """Runner of a `HitWindow`, which makes its own tables."""
+
+    _system: SystemPart | None = None
+
+    def __init__(self, test_bed: TestBed, directory: Path) -> None:
+        super().__init__(test_bed, directory)
+        self._settings = AmbiguitySettings.of(test_bed.spec)
+        kind = committed_by(test_bed.variant)
+        assert kind is not None, "the plan refuses systems without a server"
+        self._kind, self._service = kind, test_bed.servers.by_class[kind]
+        self._rows = batches(test_bed.workload.trips, self._settings.rows, NUMBER)
+        self._sequence, self._tables = itertools.count(), itertools.count(1)
+        self._reader = ""
+
+    def new_window(self) -> HitWindow:
+        return HitWindow()
+
+    def execute(self, window: HitWindow, until_seconds: float) -> None:
+        """Hit the commits of all ways and policies, however long that takes."""
+        del until_seconds
+        start_ns = time.perf_counter_ns()
+        with proxy_before(self._kind, self._service) as proxy:
+            ways, policies = self._settings.ways(self._kind), self._settings.retries.split()
+            for fault, retry in itertools.product(ways, policies):
+                wanted = len(window.done) + self._settings.hits
+                while len(window.done) < wanted and not self.is_cancelled:
+                    with self._bench(proxy, retry) as bench:
+                        self._until_harmed(bench, fault, start_ns, window, wanted)
+        window.elapsed_ns = time.perf_counter_ns() - start_ns
+
+    def _until_harmed(self, bench: Bench, fault: str, start_ns: int, window: HitWindow, wanted: int) -> None:
+        """Hit commits to one table until `window` has the rows that are `wanted`, or the table is broken."""
+        missed = 0
+        while len(window.done) < wanted and not self.is_cancelled:
+            row = bench.hit(fault, start_ns)
+            if row is not None:
+                window.done.append(row)
+            elif (missed := missed + 1) == MOST_MISSED:
+                raise SystemFailure(f"{self._service.title} refused {missed} commits, with the fault '{fault}'")
+            if row is not None and row.is_broken:
+                return
+
+    @contextmanager
+    def _bench(self, proxy: FaultProxy, retry: str) -> Iterator[Bench]:
+        """Yield a new table and a client that reaches it through `proxy`."""
+        number = next(self._tables)
+        folder = self.directory / f"table-{number}"
+        with ExitStack() as stack:
+            table = fresh_table(self.test_bed, folder, stack, self._settings.rows)
+            if self._system is None:
+                self._system = system_part(self.test_bed.variant, table, self.test_bed.workload.trips_schema)
+                self._reader = table.reader
+            servers = {**self.test_bed.servers.by_class, self._kind: self._service.by_way_of(proxy.port)}
+            client = Client(table.reached_by(servers).client_factory(), retry)
+            stack.callback(client.close)
+            yield Bench(table, folder, number, client, retry, proxy, self._rows, self._sequence)
+
+    def finish(self, window: HitWindow) -> None:
+        self.test_bed.servers.check()
+        if not window.done:
+            raise SystemFailure("the window was abandoned before a commit was hit")
+
+    def check(self, window: HitWindow, last: bool, show: ProgressCallback) -> CheckResult:
+        """Sum up what was read after each hit."""
+        del last, show
+        done = window.done
+        missing = sum(each.earlier_lost + (each.rows == 1 and each.copies == 0) for each in done)
+        counts = (window.rows, sum(each.copies for each in done), missing, sum(each.copies > 1 for each in done), 0)
+        verdict = not any(each.is_harmed for each in done)
+        reason = "it has many tables, some of which were harmed on purpose"
+        return CheckResult(Oracle(verdict, True, *counts, self._reader, 0.0), Footprint(0, 0, 0, 0, None, reason))
+
+    def describe(self, window: HitWindow) -> RunMetadata:
+        assert self._system is not None
+        found = written(Ambiguity(self._service.title, outcomes(window.done)))
+        mark = "its commits were lost on purpose, or the answers to them"
+        return RunMetadata(system=self._system, versions=versions(), marks=(mark,), found=found)
+
+
+@contextmanager
+def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[AmbiguityRunner]:
+    """Yield a runner whose tables are below the folder `name`."""
+    del seconds, show
+    with test_bed.folder(name) as directory:
+        yield AmbiguityRunner(test_bed, directory)

@@ -1,0 +1,154 @@
+"""Tests of the counts of hits by hand, of the planned cells, and of the sentences and verdicts about them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tidemark.analysis.metrics import NotAvailable
+from tidemark.config import load
+from tidemark.errors import ConfigError
+from tidemark.pipeline.plan import make_plan
+from tidemark.runs.runset import RunSet
+from tidemark.runs.serde import Fields, read, written
+from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
+from tidemark.studies.ingest.parts import AMBIGUITY, NO_SERVER, AmbiguitySettings, part_name
+from tidemark.studies.ingest.record import Ambiguity, Outcomes
+from tidemark.studies.ingest.study import Ingest
+from tidemark.studies.ingest.tables import ambiguity as results
+from tidemark.studies.ingest.tables.ambiguity import Hits, at_least, harmed_sentence, is_whole, safe_sentence, verdict
+from tidemark.studies.ingest.window.ambiguity import Attempted, Contents, outcomes
+from tidemark.systems.delta.delta_rs import DeltaRs
+from tidemark.systems.registry import variant_of
+
+SHIPPED = Path(__file__).parents[3] / "config.yaml"
+TOKEN = 1 << 40
+
+
+def row(table: int = 1, **own: Any) -> Attempted:
+    plain = {"fault": "after", "retry": CHECK, "token": TOKEN, "start_ns": 0, "elapsed_ns": 1, "rows": 1, "tries": 1}
+    rest = {"copies": 1, "earlier": 3, "earlier_lost": 0, "unread": "", "stuck": "", "said": "Error: lost"}
+    return Attempted(**{**plain, **rest, "table": table, **own})
+
+
+def test_each_kind_of_harm_is_counted_once_for_its_hit() -> None:
+    rows = [
+        row(), row(copies=0), row(copies=3), row(rows=0, copies=2), row(rows=0, copies=0), row(rows=0),
+        row(2, unread="OSError: gone", copies=0, rows=0, earlier_lost=2), row(3, stuck="Error: closed"),
+    ]  # fmt: skip
+    (found,) = outcomes(rows)
+    assert (found.acked_once, found.acked_twice, found.acked_absent) == (2, 1, 1)
+    assert (found.error_once, found.error_twice, found.error_absent) == (1, 1, 2)
+    assert (found.hits, found.tables, found.harmed) == (8, 3, 5)
+    assert (found.unreadable, found.stuck, found.earlier, found.earlier_lost) == (1, 1, 24, 2)
+    assert (found.said, found.unread) == ("Error: lost", "OSError: gone")
+    assert [row(rows=0, copies=0).is_harmed, row(copies=2).is_broken, rows[-1].is_broken] == [False, False, True]
+    both = outcomes([row(), row(retry=BLIND), row()])
+    assert [(each.retry, each.hits) for each in both] == [(CHECK, 2), (BLIND, 1)]
+    kept = written(Ambiguity("PostgreSQL", both))
+    assert read(Ambiguity, Fields("run.json", kept)) == Ambiguity("PostgreSQL", both)
+
+
+def test_rows_are_counted_in_a_table_and_in_the_files_of_one_that_cannot_be_read(table: DeltaRs, trips: Path) -> None:
+    rows = pq.read_table(trips)
+    for numbers in ([1], [2, 2], [3]):
+        table.write(rows.take(pa.array(numbers)))
+    folder = table.place
+    whole = Contents.of(table, folder)
+    assert not whole.unread and [whole.copies(number) for number in (1, 2, 3, 4)] == [1, 2, 1, 0]
+    assert whole.missing([1, 2, 4, 5]) == 2
+    gone = next(path for path in folder.glob("*.parquet") if pq.read_table(path)["id"].to_pylist() == [3])
+    gone.unlink()
+    broken = Contents.of(table, folder)
+    assert gone.name in broken.unread and [broken.copies(number) for number in (1, 2, 3)] == [1, 2, 0]
+    assert broken.missing([1, 2, 3]) == 1
+
+
+def planned(*overrides: str) -> list[Any]:
+    every = make_plan(load(SHIPPED, ["studies=[ingest]", *overrides])).series
+    return [each for each in every if part_name(each) == AMBIGUITY]
+
+
+def test_each_system_with_a_server_is_hit_and_others_say_why_not() -> None:
+    series = {each.name: each for each in planned("protocol=quick")}
+    refused = {name: Ingest.unavailable(each, variant_of(each)) for name, each in series.items()}
+    assert refused.pop("delta-duckdb") == NO_SERVER
+    assert set(refused) == {"ducklake", "ducklake-inlined-postgres", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"}
+    assert set(refused.values()) == {None}
+    assert dict(series["delta-rs"].options)["storage"] == "s3" and "storage" not in dict(series["delta-duckdb"].options)
+    assert {(each.mode, each.runs) for each in series.values()} == {("answers-10", 1)}
+    settings = AmbiguitySettings.of(series["ducklake"])
+    assert (settings.faults, settings.retries) == ("after before twice status", "never blind check")
+    assert not planned("protocol=quick", "ingest.systems={null: {}}")
+
+
+def test_server_that_cannot_be_hit_is_named() -> None:
+    (outside,) = planned("protocol=smoke", "services.postgres_address=host=db user=me",
+                         "ingest.systems={ducklake: {}}")  # fmt: skip
+    settings = AmbiguitySettings.of(outside)
+    assert settings.refused_by(variant_of(outside)) == (
+        "no proxy can be put before PostgreSQL, which was not started here"
+    )
+    twice = replace(settings, outside="", faults="twice status")
+    assert twice.refused_by(variant_of(outside)) == (
+        "commits to PostgreSQL can be hit in these ways alone: after, before"
+    )
+    sizes = "{writers: [1], runs: 1, window_seconds: 1, ambiguity: {systems: [ducklake], faults: [later]}}"
+    with pytest.raises(ConfigError, match=r'ambiguity\.faults.*found "later"'):
+        planned("protocol=smoke", f"ingest.protocols.smoke={sizes}")
+
+
+def cell(retry: str, fault: str = "after", **own: int) -> Outcomes:
+    return Outcomes(fault=fault, retry=retry, hits=10, tables=1, **own)
+
+
+def hits(title: str, system: str, *cells: Outcomes) -> Hits:
+    return Hits(cast(Any, SimpleNamespace(title=title, system=system)), "PostgreSQL", cells)
+
+
+FILES = hits(
+    "DuckLake", "ducklake", cell(CHECK, acked_absent=10, unreadable=10, harmed=10),
+    cell(CHECK, "before", acked_once=10), cell(BLIND, acked_once=10, unreadable=10, harmed=10),
+    cell(NEVER, error_absent=10, unreadable=10, harmed=10),
+)  # fmt: skip
+INLINED = hits(
+    "DuckLake + inlining", "ducklake-inlined-postgres", cell(CHECK, acked_once=10),
+    cell(CHECK, "before", acked_once=10), cell(BLIND, acked_twice=10, harmed=10), cell(BLIND, "before", acked_once=10),
+    cell(NEVER, error_once=10), cell(NEVER, "before", error_absent=10),
+)  # fmt: skip
+
+
+def test_verdict_and_bounds_follow_from_the_counts() -> None:
+    assert verdict(FILES.cells[0]) == "HARMED: 10 tables cannot be read, 10 acknowledged rows lost"
+    assert [verdict(each) for each in INLINED.cells[2:]] == [
+        "HARMED: 10 rows twice", "each row once", "each row once, though reported as an error",
+        "rows missing, each reported as an error",
+    ]  # fmt: skip
+    assert at_least(FILES.cells[0]) == pytest.approx(0.741, abs=1e-3) and at_least(INLINED.cells[0]) == 0
+    assert [is_whole(each) for each in INLINED.cells] == [True, True, False, True, True, False]
+    assert (INLINED.safe, FILES.safe, FILES.what_is_safe) == ([CHECK], [], "none of these")
+
+
+def test_sentences_say_what_is_harmed_and_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "all_hits", lambda _run_set: [FILES, INLINED])
+    said = harmed_sentence(cast(RunSet, None))
+    assert (
+        said.startswith("100 commits were hit")
+        and "harmed with blind: 10 of 10 after (10 rows twice; above 0.74)" in said
+    )
+    advice = safe_sentence(cast(RunSet, None))
+    assert "looks for the row before it sends it again (check) has each row once in DuckLake + inlining" in advice
+    assert "For DuckLake, no policy of the writer is enough; with the best of them, check" in advice
+    assert advice.endswith("DuckLake + inlining is the same with each row in the catalog, and safe.")
+    monkeypatch.setattr(results, "all_hits", lambda _run_set: [hits("Iceberg", "i", cell(CHECK, acked_once=10))])
+    assert "No hit did harm in Iceberg (0.26)" in harmed_sentence(cast(RunSet, None))
+    monkeypatch.undo()
+    monkeypatch.setattr(results, "series_with_hits", lambda _run_set: ())
+    with pytest.raises(NotAvailable, match="no commit was hit"):
+        safe_sentence(cast(RunSet, None))
