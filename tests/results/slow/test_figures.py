@@ -32,6 +32,7 @@ from tidemark.runs.runset import RunSet
 from tidemark.studies.streams import figures as figures_beyond
 from tidemark.studies.streams import thesis_figures as figures_thesis
 from tidemark.studies.streams.metrics import GROWTH, QUANTITIES
+from tidemark.studies.streams.published import EVENTS
 
 THESIS = [f"figure-{name}" for name in ("4.1", "4.2", *(f"5.{n}" for n in range(1, 13)))]
 APPENDIX = [f"figure-A.{n}" for n in range(1, 21)]
@@ -262,6 +263,20 @@ def test_each_point_is_the_event_count_of_a_run_in_its_systems_row(context: Figu
     assert sorted((row, x) for x, row in [(x, round(y)) for x, y in marks(axes)]) == sorted((row, x) for x, row in runs)
     faces = [tuple(face[:3]) for each in axes.collections for face in each.get_facecolor()]
     assert faces.count((1, 1, 1)) == sum(run.cold for each in context.series("single") for run in each.runs) == 4
+
+
+def test_the_thesiss_events_are_ticks_in_its_systems_rows_at_their_rate(context: FigureContext) -> None:
+    """The windows of the runs are 3 s long, the thesis's 300 s."""
+    with style.applied():
+        axes = figures_thesis.totals(context, "batch").frame.figure.axes[0]
+    segments = [line for each in axes.collections if isinstance(each, LineCollection) for line in each.get_segments()]
+    ticks = sorted((round(float(line[:, 1].mean())), float(line[0, 0])) for line in segments)
+    events = [EVENTS["batch"].get(series.system, ()) for series in context.series("batch")]
+    wanted = sorted((row, count / 100) for row, counts in enumerate(events) for count in counts)
+    assert len(wanted) == 12
+    assert [row for row, _ in ticks] == [row for row, _ in wanted]
+    # A window ends after its last write.
+    assert [x for _, x in ticks] == pytest.approx([x for _, x in wanted], rel=0.05)
 
 
 def test_dot_is_at_its_estimate_and_not_at_an_interval_bound(context: FigureContext) -> None:

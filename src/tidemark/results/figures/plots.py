@@ -31,6 +31,7 @@ LEFT = 1.06
 FEWEST_FOR_BOX = 8
 STEPS = 400  # ranks of a system's samples that are drawn; a multiple of 4, to include quartiles and extremes
 ROW = 0.34
+TICK = 0.3  # half the height of a publication's mark, in rows
 SHORT = 0.8  # decades: a logarithmic axis that spans fewer has ticks at equal differences
 SPREAD = 8.0  # maximum over minimum above which values are shown on a logarithmic axis
 
@@ -228,9 +229,15 @@ class Count:
 
 
 def counts(
-    context: FigureContext, rows: Sequence[tuple[str, Series, Sequence[Count]]], what: str
+    context: FigureContext,
+    rows: Sequence[tuple[str, Series, Sequence[Count]]],
+    what: str,
+    printed: Mapping[str, Sequence[float]],
 ) -> tuple[style.Frame, list[str]]:
-    """Draw a row per title and a point per run, hollow for run 0; a row without counts shows the reason."""
+    """Draw a row per title and a point per run, hollow for run 0; a row without counts shows the reason.
+
+    `printed` are a publication's numbers by title: upright ticks across the row.
+    """
     made = style.frame(style.COLUMN, ROW * len(rows) + 0.05)
     axes = made.axes(LEFT, 0.86)
     names = [title for title, _, _ in rows]
@@ -246,6 +253,7 @@ def counts(
             dodge=any_cold, palette=["white", colour], marker=context.look.shapes[series.title], size=4.5,
             linewidth=0.8, jitter=False, edgecolor=style.ink(colour), legend=False, ax=axes,
         )  # fmt: skip
+        axes.vlines(printed.get(title, ()), row - TICK, row + TICK, colors=style.INK, linewidth=1.0, zorder=2)
         hot = frame.loc[~frame["run 0"], "value"]
         disturbed = sum(each.disturbed for each in found)
         states = ", ".join(dict.fromkeys(each.state for each in found if each.cold))
@@ -255,7 +263,8 @@ def counts(
     head = "median, hot" if any_cold else "median"
     axes.text(1.03, 1.0, head, transform=axes.transAxes, fontsize=style.SMALL, color=style.FAINT, va="bottom")
     titles(axes, names)
-    scale_of(axes, what, log=is_log([np.array([each.value for each in found]) for _, _, found in rows]))
+    shown = [[*(each.value for each in found), *printed.get(title, ())] for title, _, found in rows if found]
+    scale_of(axes, what, log=is_log([np.array(each) for each in shown]))
     return made, ["A point is a run: hollow for run 0, filled for hot runs."]
 
 

@@ -107,7 +107,7 @@ EVENTS = {
     },
 }
 OF_THREADS = {"ducklake": {1: 3_482, 16: 2_970}, "iceberg-pyiceberg": {1: 301, 16: 296}}
-WINDOW_S = 300
+WINDOW_S, THREADS_WINDOW_S = 300, 60
 OF_A_BATCH = 1_000  # events
 MERGE_S = 13.0  # section 6.3: about 30,000 files of one event each
 EVENTS_OF_MERGE = 30_000

@@ -20,10 +20,19 @@ from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec, Group
 from tidemark.results.figures.panels import cpu_strips, scatter_panels
 from tidemark.runs.run import Run
+from tidemark.runs.runset import Series
 from tidemark.runs.spec import BATCH, SINGLE
 from tidemark.studies.streams.findings import FALLS, FLAT, GROWS
 from tidemark.studies.streams.metrics import GROWTH, HARNESS_RATE
-from tidemark.studies.streams.published import events_words, threads_words
+from tidemark.studies.streams.published import (
+    EVENTS,
+    OF_A_BATCH,
+    OF_THREADS,
+    THREADS_WINDOW_S,
+    WINDOW_S,
+    events_words,
+    threads_words,
+)
 
 THREADS, BATCH_SIZE = "threads", "batch-size"  # sweeps of the shipped configuration
 BOX_WIDTH, BOX_HEIGHT = 1.24, 0.5
@@ -124,9 +133,16 @@ def threads(context: FigureContext) -> DrawnFigure:
     rows = [(name, series, [plots.Count(run.manifest.events) for run in series.runs]) for name, series in named.items()]
     runs = [run for series in named.values() for run in series.runs]
     windows = sorted({round(run.manifest.window_s) for run in runs})
-    made, _ = plots.counts(context, rows, f"events written in {' or '.join(f'{window:,}' for window in windows)} s")
+    printed = {
+        name: _in_own_window(series, [count], THREADS_WINDOW_S)
+        for name, series in named.items()
+        if (count := OF_THREADS.get(series.system, {}).get(series.threads))
+    }
+    what = f"events written in {' or '.join(f'{window:,}' for window in windows)} s"
+    made, _ = plots.counts(context, rows, what, printed)
     machine = runs[0].manifest.machine
-    notes = [f"A point is a run. This machine has {machine.threads} hardware threads.", threads_words()]
+    notes = [f"A point is a run. This machine has {machine.threads} hardware threads."]
+    notes += [_ticks_note(THREADS_WINDOW_S, runs), threads_words()]
     notes += context.run_set.notes
     shown = lowest_and_highest(
         "The number of events",
@@ -196,15 +212,34 @@ def totals(context: FigureContext, mode: str) -> DrawnFigure:
     ]
     windows = sorted({round(run.manifest.window_s) for run in runs}) or [0]
     window = f"{windows[0]:,} s" if len(windows) == 1 else f"{windows[0]:,} to {windows[-1]:,} s"
-    made, notes = plots.counts(context, rows, "events per second" if by_commits else f"events written in {window}")
+    printed = {
+        series.title: [count / WINDOW_S for count in counts] if by_commits else _in_own_window(series, counts, WINDOW_S)
+        for series in chosen
+        if (counts := EVENTS[mode].get(series.system)) and series.batch_size in (1, OF_A_BATCH)
+    }
+    what = "events per second" if by_commits else f"events written in {window}"
+    made, notes = plots.counts(context, rows, what, printed)
     if by_commits:
         notes.append("Windows ended by their number of commits, so events are shown per second of the window.")
-    notes.append(events_words(mode))
+    notes += [_ticks_note(WINDOW_S, runs), events_words(mode)]
     means = [
         (float(np.mean([value(run) for run in series.hot_runs])), series.title) for series in chosen if series.hot_runs
     ]
     shown = lowest_and_highest(f"The number of events per {'second' if by_commits else 'hot run'}", means)
     return context.finish(made, f"Events written by run, {MODE_WORDS[mode]}", notes, runs, shown)
+
+
+def _in_own_window(series: Series, events: Sequence[int], seconds: float) -> list[float]:
+    """Return the thesis's events of windows of `seconds`, at the same rate in the longest window of the series."""
+    own = max((run.manifest.window_s for run in series.runs), default=seconds)
+    return [count * own / seconds for count in events]
+
+
+def _ticks_note(seconds: float, runs: Sequence[Run]) -> str:
+    text = f"Upright ticks: the thesis's runs of {seconds} s, on another machine"
+    if all(round(run.manifest.window_s) == seconds and not run.manifest.commits_wanted for run in runs):
+        return f"{text}."
+    return f"{text}, at their rate; in a window as long as theirs, a system that slows down would have a lower rate."
 
 
 def disk(context: FigureContext, mode: str, number: int, title: str) -> DrawnFigure:
