@@ -12,7 +12,7 @@ from tests.studies.lhbench.records import record_of
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.runs.run import Run
 from tidemark.studies.lhbench import metrics
-from tidemark.studies.lhbench.metrics import GROWTH, MERGING, merge_s, merging
+from tidemark.studies.lhbench.metrics import GROWTH, LONGEST, MERGING, merge_s, merging
 
 WEIGHED = {
     "sales": {"data_files": 1, "data_bytes": 100, "metadata_files": 0, "metadata_bytes": 0, "catalog_bytes": None}
@@ -41,6 +41,12 @@ def test_refreshes_have_a_median_and_growth_but_no_size() -> None:
     assert cast(Any, GROWTH.how)(run).value == pytest.approx(2.0)
     with pytest.raises(NotAvailable, match="are refreshes"):
         merge_s(run, 2)
+
+
+def test_a_refresh_that_compacts_shows_as_the_longest_over_the_median() -> None:
+    seconds = {f"merge {number}": 3.0 for number in range(1, 10)} | {"merge 10": 6.0}
+    run = merged(seconds, list(range(1, 11)), ["load", *seconds])
+    assert cast(Any, LONGEST.how)(run).value == pytest.approx(2.0)
 
 
 def test_merges_by_size_have_a_time_each_but_no_median() -> None:

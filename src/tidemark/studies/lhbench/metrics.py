@@ -148,6 +148,11 @@ def _merge(run: Run) -> BootstrapEstimate:
     return known(float(np.median(merges_s(run))))
 
 
+def _longest(run: Run) -> BootstrapEstimate:
+    times = merges_s(run)
+    return known(max(times) / float(np.median(times)))
+
+
 def _compact(run: Run) -> BootstrapEstimate:
     return known(float(run.column("elapsed_ns")[_chosen(run, COMPACT)].sum()) * SECONDS)
 
@@ -304,12 +309,13 @@ LOADED = Metric("load of DuckLake", "s", "Load of DuckLake", _second_load, LOWER
 LOADED_TABLES = total_by(None, BEFORE)
 BYTES = Metric("bytes", "B", "Bytes loaded", partial(_weight, what="bytes", phase=LOAD), LOWER)
 FILE_COUNT = Metric("files", "files", "Files loaded", partial(_weight, what="files", phase=LOAD), LOWER)
+LONGEST = Metric("longest refresh", "x", "Longest refresh over the median", _longest, LOWER)
 GROWTH = Metric("growth", "x", "Bytes after merges over before", _growth, LOWER)
 
 
 def _all() -> Iterator[Metric]:
     yield from (LOADING, LOADING_CPU, TOTAL, LATER, PLANNING, QUERIES_AFTER, QUERIES_COMPACTED, MERGING, COMPACTING)
-    yield from (BYTES, FILE_COUNT, GROWTH, *QUERYING.values())
+    yield from (BYTES, FILE_COUNT, GROWTH, LONGEST, *QUERYING.values())
     yield from (STARTUP, EXECUTION, SCAN_TIME, TASK_TIME, SCANNED, *SCANS_OF.values(), *OF_SELECTIVE)
     for chosen in OF_FILES.values():
         yield from chosen
