@@ -379,5 +379,5 @@ def test_published_cells_are_complete_and_claims_use_their_numbers() -> None:
     assert len(printed) == 6 and set(printed) <= rates
     shown = {name for claim in claims for name in claim["shown"]}
     tables = ("outcomes", "scaling", "group", "storage", "pruning", "faults", "maintenance", "kyma", "not-here")
-    tables += ("contradictions", "tail", "writers")
+    tables += ("contradictions", "tail", "writers", "evolution")
     assert shown == {f"ingest-{name}" for name in tables}
