@@ -90,6 +90,21 @@ def test_commit_of_pyiceberg_and_one_more_request(workspace: Workspace) -> None:
     assert f"GET requests to {server}" not in of(plain, Source.NETWORK)
     assert of(more, Source.NETWORK)[f"GET requests to {server}"] == (1, 1)
     assert {f"GET requests to {server}", f"round trips to {server}", "round trips in series"} <= differing(more, plain)
+    behind = "round trips to PostgreSQL by the catalog's server"
+    assert of(plain, Source.SERVERS)[behind] == of(plain, Source.SQL)["SQL statements"], "each statement is one"
+    assert behind in differing(more, plain), "the server asks PostgreSQL for its answer to the request"
+    assert of(more, Source.SERVERS)[behind] == of(more, Source.SQL)["SQL statements"]
+
+
+def test_catalogs_server_writes_its_metadata_to_the_object_store(workspace: Workspace) -> None:
+    kind, options = IcebergPyIceberg, {"storage": "s3"}
+    variant = Variant(kind.name, kind, kind.Options(**options), kind.title)
+    found = session.take_apart(variant, options, workspace, "thesis", [2], 1, 1, columns=40).commits[2]
+    assert found[Source.FILES]["metadata files"] == (1, 1)
+    assert found[Source.SERVERS]["PUT requests to SeaweedFS by the catalog's server"] == (1, 1)
+    assert found[Source.NETWORK]["PUT requests to SeaweedFS"] == (3, 3), "data, manifest and manifest list"
+    asked, waited = (found[Source.NETWORK][f"round trips in series{each}"][0] for each in (" to SeaweedFS", ""))
+    assert waited > asked > found[Source.SERVERS]["PUT requests to SeaweedFS by the catalog's server"][0]
 
 
 def test_command_compares_with_kept_counts(

@@ -8,9 +8,10 @@ from pathlib import Path, PurePath
 import pytest
 
 from tidemark.errors import ConfigError, Incomparable
+from tidemark.measure.anatomy.client import batches
 from tidemark.measure.anatomy.kinds import kind_of
-from tidemark.measure.anatomy.session import steps, written
-from tidemark.runs.anatomy import Anatomy, Source, Step, merged
+from tidemark.measure.anatomy.session import exchanged, steps, waits, written
+from tidemark.runs.anatomy import CLIENT, SERVER, Anatomy, Source, Step, merged
 from tidemark.services.counting_proxy import Exchange
 
 FSYNC, SENT = "fsync by the client", "bytes to PostgreSQL"
@@ -128,8 +129,62 @@ def test_new_changed_and_removed_files_are_counted_with_the_bytes_written() -> N
 
 def test_steps_of_all_servers_are_in_order_of_time() -> None:
     first, later = Exchange(None, 2.0, 2.5, 10, 20, "BEGIN"), Exchange("GET", 2.25, 2.5, 30, 40, "GET /x")
-    assert steps({"A": [later], "B": [first]}) == (
+    assert steps({(SERVER, "A"): [later], (CLIENT, "B"): [first]}) == (
         Step("B", "BEGIN", 0.0, 500.0, 10, 20),
-        Step("A", "GET /x", 250.0, 250.0, 30, 40),
+        Step("A", "GET /x", 250.0, 250.0, 30, 40, SERVER),
     )
-    assert steps({}) == steps({"A": []}) == ()
+    assert steps({}) == steps({(CLIENT, "A"): []}) == ()
+
+
+def at(began: float, ended: float, method: str | None = None) -> Exchange:
+    return Exchange(method, began, ended, 10, 20)
+
+
+def test_round_trips_of_a_catalogs_server_are_waited_for_within_its_answer() -> None:
+    asked, sent = at(10, 20, "POST"), at(1, 5, "PUT")
+    within, after = [at(11, 13), at(13, 16), at(12, 15)], at(21, 22)
+    whole = {
+        (CLIENT, "Catalog"): [asked],
+        (CLIENT, "Store"): [sent],
+        (SERVER, "Base"): [*within, after],
+        (SERVER, "Store"): [at(17, 19, "GET")],
+    }
+    series = "round trips in series"
+    assert waits(whole) == {
+        series: 5,
+        f"{series} to Base": 2,
+        f"{series} to Catalog": 1,
+        f"{series} to Store": 2,
+    }
+    assert waits({(CLIENT, "Store"): [sent]}) == {series: 1}, "it would be said twice"
+    assert waits({(SERVER, "Base"): within}) == waits({}) == {}
+    one_more = {**whole, (SERVER, "Base"): [*within, at(16, 16.5)]}
+    assert waits(one_more)[series] == 6
+
+
+def test_each_asker_has_counts_of_its_own() -> None:
+    whole = {(CLIENT, "Store"): [at(1, 2, "PUT")], (SERVER, "Store"): [at(3, 4, "GET"), at(4, 5)]}
+    assert exchanged(whole, CLIENT) == {
+        "PUT requests to Store": 1,
+        "bytes from Store": 20,
+        "bytes to Store": 10,
+        "round trips to Store": 1,
+    }
+    assert exchanged(whole, SERVER) == {
+        "GET requests to Store by the catalog's server": 1,
+        "bytes from Store by the catalog's server": 40,
+        "bytes to Store by the catalog's server": 20,
+        "round trips to Store by the catalog's server": 2,
+    }
+
+
+@pytest.mark.parametrize("columns", [2, 21, 100])
+def test_rows_have_the_columns_that_are_asked_for(columns: int) -> None:
+    batch, trips = batches(3, columns), batches(3, 21)
+    second = batch(1)
+    assert second.column("id").to_pylist() == [3, 4, 5]
+    assert second.num_columns == len({name.lower() for name in second.column_names}) == columns
+    fewest = min(columns, 21)
+    assert second.select(range(fewest)) == trips(1).select(range(fewest))
+    if columns > 21:
+        assert second.column("VendorID_2") == trips(1).column("VendorID")

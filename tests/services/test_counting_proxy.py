@@ -11,6 +11,7 @@ import pytest
 
 from tidemark.paths import Workspace
 from tidemark.services.counting_proxy import CountingProxy, Exchange, asked_by, in_series
+from tidemark.services.delay_proxy import Place
 from tidemark.services.own import NullCatalog
 
 
@@ -19,7 +20,7 @@ def proxy(shared_workspace: Workspace) -> Iterator[CountingProxy]:
     """Yield a proxy before a server that answers each request at once."""
     with (
         NullCatalog(shared_workspace, shared_workspace.work / "null") as server,
-        CountingProxy(urlsplit(server.uri).port or 0) as proxy,
+        CountingProxy(Place(urlsplit(server.uri).port or 0)) as proxy,
     ):
         yield proxy
 
@@ -66,7 +67,15 @@ def test_concurrent_connections_are_counted_apart(proxy: CountingProxy) -> None:
     ],
 )
 def test_requests_and_statements_are_named(data: bytes, asked: str) -> None:
-    assert asked_by(data) == asked
+    assert asked_by(data, {}) == asked
+
+
+def test_prepared_statement_is_named_where_it_is_bound() -> None:
+    prepared: dict[bytes, str] = {}
+    bind = b"B\0\0\0\x12\0named\0\0\0"
+    assert asked_by(bind, prepared) == ""
+    assert asked_by(b"P\0\0\0\x12named\0SELECT $1\0\0\0", prepared) == asked_by(bind, prepared) == "SELECT $1"
+    assert asked_by(bind.replace(b"named", b"other"), prepared) == ""
 
 
 def test_round_trips_in_series_are_the_longest_chain() -> None:
@@ -80,3 +89,4 @@ def test_round_trips_in_series_are_the_longest_chain() -> None:
     opening = replace(at(2, 3), opens=True)
     assert in_series([at(1, 2), opening, at(4, 5)]) == 4
     assert in_series([at(2, 2.5), at(2.5, 3.5), opening]) == 2
+    assert in_series([at(1, 5), at(6, 7)], [at(2, 3), at(3, 4), at(8, 9)]) == 4, "two of them are within the first"

@@ -28,6 +28,9 @@ def anatomy(
         str, typer.Option(metavar="NUMBERS", help="Commits to count, by number from 1, such as 1,10,100,1000.")
     ] = "1,10,100",
     rows: Annotated[int, typer.Option(min=1, max=100_000, help="Rows of a commit.")] = 1,
+    columns: Annotated[
+        int, typer.Option(min=2, max=1000, help="Columns of a row; a trip has 21, and more are these again.")
+    ] = 21,
     runs: Annotated[
         int, typer.Option(min=1, help="Tables to write; what differs between them is shown as a range.")
     ] = 2,
@@ -46,7 +49,7 @@ def anatomy(
     ] = None,
     sequence: Annotated[
         bool,
-        typer.Option("--sequence", help="Also what the client asks its servers in one commit, in order, with times."),
+        typer.Option("--sequence", help="Also who asks which server for what in one commit, in order, with times."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON, to be kept.")] = False,
 ) -> None:
@@ -71,7 +74,7 @@ def anatomy(
         def report(done: int, _all: int) -> None:
             progress.update(done)
 
-        found = take_apart(variant, given, workspace, stack, numbers, rows, runs, report)
+        found = take_apart(variant, given, workspace, stack, numbers, rows, runs, report, columns)
     if not sequence:
         found = replace(found, steps=())
     if as_json:
@@ -134,8 +137,7 @@ def _print_table(found: Anatomy) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from tidemark.measure.anatomy.session import IN_SERIES
-    from tidemark.runs.anatomy import Source, shown
+    from tidemark.runs.anatomy import IN_SERIES, Source, shown
 
     console = Console()
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
@@ -157,16 +159,20 @@ def _print_table(found: Anatomy) -> None:
     for left_out, reason in found.not_counted.items():
         print(f"Not counted: {left_out}: {reason}.")
     last = max(found.commits)
-    if trips := found.commits[last].get(Source.NETWORK, {}).get(IN_SERIES, (0, 0))[1]:
-        distances, longer = (", ".join(f"{each * ms:,}" for ms in DISTANCES_MS) for each in (1, trips))
-        print(f"At a distance of {distances} ms, the round trips in series of commit {last:,} take {longer} ms.")
+    for name, (_, trips) in found.commits[last].get(Source.NETWORK, {}).items():
+        if name.startswith(IN_SERIES):
+            distances, longer = (", ".join(f"{each * ms:,}" for ms in DISTANCES_MS) for each in (1, trips))
+            print(f"At a distance of {distances} ms, the {name} of commit {last:,} take {longer} ms.")
 
 
 def _print_steps(found: Anatomy) -> None:
-    print(f"What the client asks in commit {max(found.commits) + 1:,}, of which nothing is traced:\n")
+    from tidemark.runs.anatomy import CLIENT
+
+    print(f"What is asked in one commit after commit {max(found.commits):,}, the quickest of several:\n")
     print(f"{'at ms':>8} {'takes ms':>9} {'bytes to':>9} {'bytes from':>10}  server: request or statement")
     for each in found.steps:
         sizes = f"{each.sent_bytes:9,} {each.received_bytes:10,}"
-        line = f"{each.began_ms:8.1f} {each.took_ms:9.1f} {sizes}  {each.server}: {each.asked or '(another message)'}"
+        whom = each.server if each.by == CLIENT else f"  {each.server} by {each.by}"
+        line = f"{each.began_ms:8.1f} {each.took_ms:9.1f} {sizes}  {whom}: {each.asked or '(another message)'}"
         print(line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}...")
     print()

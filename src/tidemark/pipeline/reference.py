@@ -23,7 +23,17 @@ from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.judge import judge_all, unjudged
 from tidemark.results.reference.agreement import agreement
-from tidemark.results.reference.anatomy import MARK, anatomy_table
+from tidemark.results.reference.anatomy import (
+    DISTANCES,
+    MARK,
+    PICTURE,
+    SEQUENCES,
+    anatomy_table,
+    distance_table,
+    in_sequence,
+    kept_counts,
+    sequence_lines,
+)
 from tidemark.results.reference.artifact import Effort, Ledger, artifact
 from tidemark.results.reference.content import (
     TABLES,
@@ -123,11 +133,9 @@ def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
     studies = overview((folder / STUDIES).read_text(), kept, {FIRST: registry()[FIRST].results.questions})
     quick = [each for each in efforts(configuration) if each.protocol == "quick"]
     quick.sort(key=lambda each: each.study != FIRST)
-    counts = folder / ANATOMY
-    table = {ANATOMY: filled(ANATOMY, counts.read_text(), MARK, anatomy_table(kept))} if counts.is_file() else {}
     return {
         **build_artifact(configuration, kept),
-        **table,
+        **(anatomy(kept, (folder / ANATOMY).read_text()) if (folder / ANATOMY).is_file() else {}),
         FINDINGS: page([shown(finding, kept) for finding in all_findings()]),
         README: front((folder / README).read_text(), studies, kept, caveats(kept), quick),
         STUDIES: studies,
@@ -139,6 +147,21 @@ def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
         **pages_of_systems(kept),
         **pictures(kept),
     }
+
+
+def anatomy(kept: Path, text: str) -> dict[str, str]:
+    """Return docs/anatomy.md, which is `text` so far, and its picture, by path."""
+    from tidemark.results.figures.anatomy import picture  # imports Matplotlib, as figures do
+
+    counts = kept_counts(kept)
+    for mark, lines in {
+        MARK: anatomy_table(counts),
+        DISTANCES: distance_table(counts, storage(kept)),
+        SEQUENCES: sequence_lines(counts),
+    }.items():
+        text = filled(ANATOMY, text, mark, lines)
+    drawn = in_sequence(counts)
+    return {ANATOMY: text, **({PICTURE: picture(drawn)} if drawn else {})}
 
 
 def pages_of_systems(kept: Path) -> dict[str, str]:
@@ -164,13 +187,17 @@ def pictures(kept: Path) -> dict[str, str]:
     return {name: drawing.picture(panels, found.systems(), theme, described) for name, theme in themes.items()}
 
 
+def storage(kept: Path) -> list[dict[str, Cell]]:
+    """Return the rows of the table of commits with their files in an object store; empty if it is not kept."""
+    path = kept / "ingest" / TABLES / "ingest-storage.json"
+    return records(read_table(path)) if path.is_file() else []
+
+
 def caveats(kept: Path) -> Iterator[str]:
     """Yield what the rates of the first page do not tell, with numbers of other studies where they are kept."""
-    times, far = dict[str, Cell](), 0
-    if (path := kept / "ingest" / TABLES / "ingest-storage.json").is_file():
-        rows = records(read_table(path))
-        far = max((row["rtt"] for row in rows if isinstance(row["rtt"], int)), default=0)
-        times = {str(row["system"]): row["commit_p50"] for row in rows if row["rtt"] == far}
+    rows = storage(kept)
+    far = max((row["rtt"] for row in rows if isinstance(row["rtt"], int)), default=0)
+    times = {str(row["system"]): row["commit_p50"] for row in rows if far and row["rtt"] == far}
     distant = f" With files in S3, {far} ms away, a commit takes {found}." if (found := _listed(times, "ms")) else ""
     yield (
         f"**On object storage the gap changes**, as each commit waits for several round trips.{distant} "

@@ -14,6 +14,8 @@ from tidemark.errors import ConfigError, Incomparable
 type Counted = Mapping[str, Mapping[str, int]]  # of one commit in one run, by source and name
 type Range = tuple[int, int]  # the least and the most of all runs
 
+CLIENT, SERVER = "the client", "the catalog's server"  # who asks
+IN_SERIES = "round trips in series"
 BYTES_DIFFER = 0.05  # share of the kept bytes; identifiers, times and paths in files compress to more or less
 
 
@@ -25,6 +27,7 @@ class Source(StrEnum):
     CALLS = "file-system operations"
     SQL = "SQL"
     NETWORK = "network"
+    SERVERS = f"network of {SERVER}"
     MEMORY = "memory"
 
     @property
@@ -43,6 +46,7 @@ class Step:
     took_ms: float
     sent_bytes: int
     received_bytes: int
+    by: str = CLIENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ class Anatomy:
     runs: int
     commits: dict[int, dict[str, dict[str, Range]]]  # by number of the commit, from 1
     not_counted: dict[str, str] = field(default_factory=dict)  # the reason, by source
-    steps: tuple[Step, ...] = ()  # of the commit after the last one that is counted, which nothing traces
+    steps: tuple[Step, ...] = ()  # of a commit after the last one that is counted: the quickest of several, untraced
 
     def to_json(self) -> str:
         return msgspec.json.format(msgspec.json.encode(self), indent=1).decode() + "\n"
@@ -106,6 +110,11 @@ class Anatomy:
             raise Incomparable(
                 f"found commits {listed(self.commits)}, kept {listed(kept.commits)}: commit {missing[0]:,} was not kept"
             )
+
+
+def duration_ms(steps: Sequence[Step]) -> float:
+    """Return the time from a commit's first request to its last answer."""
+    return max((each.began_ms + each.took_ms for each in steps), default=0.0)
 
 
 def shown(count: Range) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import ClassVar, Protocol, Self
@@ -18,6 +19,16 @@ class Reachable(Protocol):
     def host_and_port(self) -> tuple[str, int]:
         """Return the address; read when the proxy starts."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A port of this machine's loopback."""
+
+    port: int
+
+    def host_and_port(self) -> tuple[str, int]:
+        return "127.0.0.1", self.port
 
 
 class DelayProxy(OwnProgram):

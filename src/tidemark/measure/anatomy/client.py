@@ -2,8 +2,7 @@
 
     python -m tidemark.measure.anatomy.client
 
-It reads its `Order`, pickled, from standard input, creates the table, prints "ready" and the number of
-its columns, and then follows these lines:
+It reads its `Order`, pickled, from standard input, creates the table, prints "ready", and then follows these lines:
 
     write COUNT     makes commits, prints "wrote", and the peak of its memory in bytes
     files           prints "files", and a JSON object: path to size, time of change in ns, and inode
@@ -36,10 +35,14 @@ TRIPS, SEED = 1_000_000, 1  # of the replica whose rows are written, over and ov
 class Order:
     variant: Variant
     context: Context
+    columns: int
 
 
-def batches(rows: int) -> Callable[[int], pa.Table]:
-    """Return a function from the number of a commit, from 0, to its `rows` rows, the same in each process."""
+def batches(rows: int, columns: int) -> Callable[[int], pa.Table]:
+    """Return a function from the number of a commit, from 0, to its `rows` rows, the same in each process.
+
+    Of `columns` the first is `id`. The others are a trip's in their order, and again, with numbers, if they are more.
+    """
     import pyarrow as pa
 
     from tidemark.dataset.model import YELLOW, plain_type
@@ -52,7 +55,11 @@ def batches(rows: int) -> Callable[[int], pa.Table]:
         place = first % (TRIPS - rows)
         made = pa.Table.from_batches([chunk(layout, place, place + rows)])
         made = made.cast(pa.schema([(name, types[name]) for name in made.column_names]))
-        return made.add_column(0, "id", pa.array(range(first, first + rows), pa.int64())).combine_chunks()
+        names, times = made.column_names, -(-columns // made.num_columns)
+        numbered = [name if not time else f"{name}_{time + 1}" for time in range(times) for name in names]
+        ids = pa.array(range(first, first + rows), pa.int64())
+        values = [pa.chunked_array([ids]), *(made.columns * times)[: columns - 1]]
+        return pa.table(values, ["id", *numbered[: columns - 1]]).combine_chunks()
 
     return batch
 
@@ -91,9 +98,9 @@ def main() -> None:
     order: Order = pickle.load(sys.stdin.buffer)
     system = order.variant.open_as(TableSystem, order.context)
     rows, done = order.context.rows_per_write, 0
-    batch = batches(rows)
+    batch = batches(rows, order.columns)
     system.create(batch(0).schema)
-    print("ready", len(batch(0).schema), flush=True)
+    print("ready", flush=True)
     for line in sys.stdin.buffer:
         match line.decode().split():
             case ["write", count]:

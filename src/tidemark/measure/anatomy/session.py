@@ -1,7 +1,8 @@
 """Counting of single commits: servers of one system, a client in another process, and counters before and after.
 
 The client is the system's own, on a new table in each run. Statements are counted by PostgreSQL, round trips and
-requests by a proxy before each server that the client talks to, system calls by strace, and files by listing them.
+requests by a proxy before each server that the client or a catalog's server talks to, system calls by strace, and files
+by listing them.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, Self
 
@@ -25,10 +25,12 @@ from tidemark.machine import strace
 from tidemark.measure.anatomy.client import Order
 from tidemark.measure.anatomy.kinds import kind_of
 from tidemark.paths import Workspace, private_directory
-from tidemark.runs.anatomy import Anatomy, Counted, Source, Step, merged
+from tidemark.runs.anatomy import CLIENT, IN_SERIES, SERVER, Anatomy, Counted, Source, Step, duration_ms, merged
 from tidemark.services.base import Service, pickled
-from tidemark.services.counting_proxy import CountingProxy, Exchange, in_series
+from tidemark.services.counting_proxy import CountingProxy, Exchange, in_series, is_during
+from tidemark.services.delay_proxy import Place
 from tidemark.services.http import keep_loopback_direct
+from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.postgres import Postgres
 from tidemark.services.programs.process import launched, server_environment
 from tidemark.services.programs.worker import Worker
@@ -37,25 +39,16 @@ from tidemark.services.servers import Servers, in_order, prepared, tools_of
 from tidemark.software.tools import packages, provide_tool
 from tidemark.systems.base import Context, Variant, take
 
-CLIENT = "tidemark.measure.anatomy.client"
+PROGRAM = "tidemark.measure.anatomy.client"
 IMPORTED_FROM = [PACKAGE.parent]  # folders in which the client's process finds its modules
 PATH_LENGTH = 180  # of a run's folder, everywhere the same: tables have their own paths in files, and in requests
 COMMITS_S = 3600.0  # that the commits before a counted one may take
 AT_ONCE = 10  # commits between two reports of progress
-IN_SERIES = "round trips in series"
+UNTRACED = 10  # commits after the counted ones, of which the quickest is kept in steps
 
 type Files = Mapping[str, Sequence[int]]  # size, time of change and inode by path
 type Report = Callable[[int, int], None]  # commits that are done, and all
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Address of a proxy."""
-
-    port: int
-
-    def host_and_port(self) -> tuple[str, int]:
-        return "127.0.0.1", self.port
+type Way = tuple[str, str]  # who asks, and the title of the server
 
 
 def take_apart(
@@ -67,6 +60,7 @@ def take_apart(
     rows: int,
     runs: int,
     report: Report = lambda _done, _all: None,
+    columns: int = 21,
 ) -> Anatomy:
     """Return the counts of the chosen `commits` (numbers from 1), each of `rows` rows, over `runs` tables.
 
@@ -78,6 +72,7 @@ def take_apart(
     keep_loopback_direct()
     kinds, chosen = in_order(variant.needs), sorted({*commits})
     found: list[dict[int, Counted]] = []
+    sequences: list[tuple[Step, ...]] = []
     for name in {*variant.system.tools, *tools_of(kinds)}:
         provide_tool(name, workspace)
     take(packages(variant.system.tools, workspace).values())
@@ -89,11 +84,13 @@ def take_apart(
         servers = stacked.enter_context(prepared(kinds, workspace, work, ServicesConfig()))
         if (postgres := _postgres(servers)) is not None:
             postgres.count_statements()
+        between = _between(servers, stacked)
         servers.start()
         for number in range(runs):
             name = f"run-{number + 1}".ljust(PATH_LENGTH - len(str(work.absolute())) - 1, "-")
-            with Run(variant, servers, workspace, private_directory(work / name), rows) as run:
+            with Run(variant, servers, between, workspace, private_directory(work / name), (rows, columns)) as run:
                 found.append(run.counts(chosen, number * chosen[-1], runs * chosen[-1], report))
+                sequences.append(run.steps)
         return Anatomy(
             system=variant.name,
             title=variant.title,
@@ -101,11 +98,11 @@ def take_apart(
             versions=dict(variant.system.versions()),
             options=dict(options),
             rows=rows,
-            columns=run.columns,
+            columns=columns,
             runs=runs,
             commits={number: merged([each[number] for each in found]) for number in chosen},
             not_counted=run.not_counted(),
-            steps=run.steps,
+            steps=min(sequences, key=duration_ms),
         )
 
 
@@ -114,21 +111,47 @@ def _postgres(servers: Servers) -> Postgres | None:
     return found if isinstance(found, Postgres) else None
 
 
-class Run:
-    """One table of the system and its client; the context starts the client, and ends it."""
+def _between(servers: Servers, stack: ExitStack) -> dict[Way, CountingProxy]:
+    """Put proxies between a catalog's server and its database and object store; they are asked for at its start."""
+    found: dict[Way, CountingProxy] = {}
 
-    def __init__(self, variant: Variant, servers: Servers, workspace: Workspace, folder: Path, rows: int) -> None:
-        self.columns = 0
-        self.steps: tuple[Step, ...] = ()  # of the commit after the last one that is counted
-        self._variant, self._servers, self._folder, self._rows = variant, servers, folder, rows
+    def through(service: Service) -> Place:
+        proxy = found[SERVER, service.title] = stack.enter_context(CountingProxy(service))
+        return Place(proxy.port)
+
+    for service in servers.by_class.values():
+        if isinstance(service, RestCatalog) and service.database is not None:
+            service.line = through(service.database[0])
+        if isinstance(service, InBucket):
+            service.way = through(service.store)
+    return found
+
+
+class Run:
+    """One table of the system and its client; the context starts the client, and ends it.
+
+    `between` are the proxies behind catalogs' servers; `size` is the number of rows of a commit, and of columns.
+    """
+
+    def __init__(
+        self,
+        variant: Variant,
+        servers: Servers,
+        between: Mapping[Way, CountingProxy],
+        workspace: Workspace,
+        folder: Path,
+        size: tuple[int, int],
+    ) -> None:
+        self.steps: tuple[Step, ...] = ()  # of one commit after the last one that is counted
+        self._variant, self._servers, self._folder, self._size = variant, servers, folder, size
         self._table = private_directory(folder / "table").resolve()
         self._tools = packages(variant.system.tools, workspace)
         self._postgres = _postgres(servers)
         self._stack = ExitStack()
-        self._proxies: dict[str, CountingProxy] = {}  # by title of the server
+        self._proxies = dict(between)
 
     def __enter__(self) -> Self:
-        command = launched([sys.executable, "-m", without_pandas.NAME, CLIENT])
+        command = launched([sys.executable, "-m", without_pandas.NAME, PROGRAM])
         environment = server_environment(HOME=str(self._folder), PYTHONPATH=":".join(map(str, IMPORTED_FROM)))
         with ExitStack() as stack:
             services = self._services(stack)
@@ -140,9 +163,10 @@ class Run:
                 cwd=self._folder,
             )
             stack.callback(self._client.end)
-            context = Context(self._table, services, rows_per_write=self._rows, tools=self._tools)
-            self._client.send(pickled(Order(self._variant, context)))
-            self.columns = int(self._client.heard("ready"))
+            rows, columns = self._size
+            context = Context(self._table, services, rows_per_write=rows, tools=self._tools)
+            self._client.send(pickled(Order(self._variant, context, columns)))
+            self._client.heard("ready")
             self._stack = stack.pop_all()
         return self
 
@@ -164,12 +188,13 @@ class Run:
     def _proxied(self, service: Service, stack: ExitStack) -> int | None:
         """Return the port of the server's proxy; None if clients connect to other ports than its own."""
         try:
-            _, port = service.host_and_port()
+            service.host_and_port()
         except NotImplementedError:
             return None
-        if service.title not in self._proxies:
-            self._proxies[service.title] = stack.enter_context(CountingProxy(port))
-        return self._proxies[service.title].port
+        way = CLIENT, service.title
+        if way not in self._proxies:
+            self._proxies[way] = stack.enter_context(CountingProxy(service))
+        return self._proxies[way].port
 
     def counts(self, chosen: Sequence[int], before: int, whole: int, report: Report) -> dict[int, Counted]:
         """Return the counts of each of the `chosen` commits (in order), and check the table after the last one.
@@ -188,8 +213,11 @@ class Run:
             done = number
             report(before + done, whole)
         self._take_exchanges()
-        self._write(1)  # system calls are traced no more, which takes time
-        done, self.steps = done + 1, steps(self._take_exchanges())
+        untraced = []  # tracing takes time, and so does what the machine does beside
+        for _ in range(UNTRACED):
+            self._write(1)
+            untraced.append(steps(self._take_exchanges()))
+        done, self.steps = done + UNTRACED, min(untraced, key=duration_ms)
         if self._ask("check", "holds") != str(True):
             raise OracleError(f"{self._variant.name}: the table does not hold what its {done:,} commits wrote")
         return found
@@ -200,12 +228,16 @@ class Run:
             Source.CALLS: strace.why_not(),
             Source.SQL: None if self._postgres is not None else "no PostgreSQL is part of it",
             Source.NETWORK: None,
+            Source.SERVERS: None if SERVER in self._askers() else "no catalog's server asks another server",
         }
-        if not self._proxies:
+        if CLIENT not in self._askers():
             titles = [self._servers.by_class[kind].title for kind in self._variant.needs]
             others = f"{' and '.join(titles)} has other ports for its clients than its own, and no proxy before these"
             reasons[Source.NETWORK] = others if titles else "its client talks to no server"
         return {str(source): reason for source, reason in reasons.items() if reason is not None}
+
+    def _askers(self) -> set[str]:
+        return {who for who, _ in self._proxies}
 
     def _ask(self, words: str, expected: str) -> str:
         self._client.tell(words)
@@ -237,13 +269,14 @@ class Run:
             Source.BYTES: sizes,
             Source.CALLS: calls,
             Source.SQL: sql,
-            Source.NETWORK: exchanged(exchanges),
+            Source.NETWORK: {**exchanged(exchanges, CLIENT), **waits(exchanges)},
+            Source.SERVERS: exchanged(exchanges, SERVER),
             Source.MEMORY: {"peak MB of the client": round(peak / 1e6)},
         }
 
-    def _take_exchanges(self) -> dict[str, list[Exchange]]:
-        """Return the exchanges with each server, by title, since the last call."""
-        return {title: proxy.take() for title, proxy in self._proxies.items()}
+    def _take_exchanges(self) -> dict[Way, list[Exchange]]:
+        """Return the exchanges since the last call."""
+        return {way: proxy.take() for way, proxy in self._proxies.items()}
 
     def _traced(self) -> tuple[int, dict[str, int]]:
         """Make one commit; return the peak of the client's memory, and the calls of all processes by what they did."""
@@ -277,11 +310,9 @@ def written(before: Files, after: Files) -> tuple[dict[str, int], dict[str, int]
     return dict(+files), dict(sizes)
 
 
-def steps(exchanges: Mapping[str, Sequence[Exchange]]) -> tuple[Step, ...]:
+def steps(exchanges: Mapping[Way, Sequence[Exchange]]) -> tuple[Step, ...]:
     """Return all exchanges of one commit in order of time."""
-    whole = sorted(
-        ((each, title) for title, some in exchanges.items() for each in some), key=lambda pair: pair[0].began_s
-    )
+    whole = sorted(((each, way) for way, some in exchanges.items() for each in some), key=lambda pair: pair[0].began_s)
     return tuple(
         Step(
             title,
@@ -290,21 +321,39 @@ def steps(exchanges: Mapping[str, Sequence[Exchange]]) -> tuple[Step, ...]:
             round(1000 * (each.ended_s - each.began_s), 2),
             each.sent_bytes,
             each.received_bytes,
+            who,
         )
-        for each, title in whole
+        for each, (who, title) in whole
     )
 
 
-def exchanged(exchanges: Mapping[str, Iterable[Exchange]]) -> dict[str, int]:
-    """Return round trips, HTTP requests by method and bytes with each server (by title), and round trips in series."""
-    found, everything = Counter[str](), []
-    for title, with_one in exchanges.items():
-        for each in with_one:
-            everything.append(each)
-            found[f"round trips to {title}"] += 1
-            found[f"bytes to {title}"] += each.sent_bytes
-            found[f"bytes from {title}"] += each.received_bytes
-            found[f"connections to {title}"] += each.opens
+def exchanged(exchanges: Mapping[Way, Sequence[Exchange]], asker: str) -> dict[str, int]:
+    """Return round trips, HTTP requests by method, connections and bytes of `asker` with each server, by its title."""
+    found, by = Counter[str](), "" if asker == CLIENT else f" by {asker}"
+    for (who, title), with_one in exchanges.items():
+        for each in with_one if who == asker else ():
+            found[f"round trips to {title}{by}"] += 1
+            found[f"bytes to {title}{by}"] += each.sent_bytes
+            found[f"bytes from {title}{by}"] += each.received_bytes
+            found[f"connections to {title}{by}"] += each.opens
             if each.method is not None:
-                found[f"{each.method} requests to {title}"] += 1
-    return {**dict(sorted((+found).items())), **({IN_SERIES: in_series(everything)} if exchanges else {})}
+                found[f"{each.method} requests to {title}{by}"] += 1
+    return dict(sorted((+found).items()))
+
+
+def waits(exchanges: Mapping[Way, Sequence[Exchange]]) -> dict[str, int]:
+    """Return the round trips in series that the client waits for: of all, and those to each of several servers.
+
+    Those of a catalog's server are among them that it makes while the client waits for its answer.
+    """
+    asked = [each for (who, _), some in exchanges.items() for each in some if who == CLIENT]
+    if not asked:
+        return {}
+    behind: list[Exchange] = []
+    to_server: dict[str, list[Exchange]] = {}
+    for (who, title), some in exchanges.items():
+        waited = [one for one in some if who == CLIENT or any(is_during(one, each) for each in asked)]
+        behind += waited if who != CLIENT else []
+        to_server[title] = to_server.get(title, []) + waited
+    each_one = {f"{IN_SERIES} to {title}": in_series(some) for title, some in sorted(to_server.items()) if some}
+    return {IN_SERIES: in_series(asked, behind), **(each_one if len(to_server) > 1 else {})}

@@ -1,17 +1,25 @@
-"""The table of docs/anatomy.md: what one commit of each system consists of, from the kept counts."""
+"""The tables of docs/anatomy.md, from the kept counts: parts of a commit, and its time at a distance; its sequence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tidemark.analysis.formatting import number
+from tidemark.analysis.formatting import Cell, estimate_text, listed, number
+from tidemark.analysis.statistics import Estimate
 from tidemark.machine.strace import SYNCS
 from tidemark.results.tables.table import markdown_grid
-from tidemark.runs.anatomy import BYTES_DIFFER, Anatomy, Range, Source, shown
+from tidemark.runs.anatomy import BYTES_DIFFER, IN_SERIES, Anatomy, Range, Source, shown
+from tidemark.services.seaweedfs import SeaweedFS
 
-FOLDER = "anatomy"  # of the reference results: NAME.json of the stack `thesis`, and a folder for each other stack
+# Of the reference results: NAME.json of the stack `thesis`, a folder for each other stack, and `s3` with files there.
+FOLDER = "anatomy"
+IN_STORE = {"storage": "s3"}  # options
 MARK = "<!-- anatomy: './tidemark artifact' writes this -->"
+DISTANCES = "<!-- anatomy at a distance: './tidemark artifact' writes this -->"
+SEQUENCES = "<!-- anatomy in sequence: './tidemark artifact' writes this -->"
+PICTURE = "docs/images/anatomy.svg"
+NONE = "There are none in `reference/`."
 YOUNG, OLD = 10, 100  # numbers of the commits that are shown
 APART = (*SYNCS, "program started", "bytes written")  # calls that are in columns of their own, or in none
 
@@ -26,21 +34,77 @@ COLUMNS: tuple[tuple[str, Source, Wanted], ...] = (
     ("SQL statements", Source.SQL, lambda name: name == "SQL statements"),
     ("SQL transactions", Source.SQL, lambda name: name == "SQL transactions"),
     ("HTTP requests", Source.NETWORK, lambda name: " requests to " in name),
-    ("Round trips in series", Source.NETWORK, lambda name: name == "round trips in series"),
+    ("Round trips of the catalog's server", Source.SERVERS, lambda name: name.startswith("round trips to")),
+    ("Round trips in series", Source.NETWORK, lambda name: name == IN_SERIES),
 )
 
 
-def anatomy_table(kept: Path) -> Iterator[str]:
-    """Yield the lines of the table of all counts in `kept`, the reference results, by system and stack.
+def kept_counts(kept: Path) -> list[Anatomy]:
+    """Return all counts in `kept`, the reference results, by system, the stack `thesis` first.
 
     Raise ConfigError, naming the file, if counts cannot be read.
     """
     places = sorted((kept / FOLDER).rglob("*.json"), key=lambda path: (path.stem, path.parent.name != FOLDER))
-    rows = [_row(Anatomy.read(path)) for path in places]
+    return [Anatomy.read(path) for path in places]
+
+
+def anatomy_table(counts: Sequence[Anatomy]) -> Iterator[str]:
+    """Yield the lines of the table of those counts whose systems have no options, by system and stack."""
+    rows = [_row(found) for found in counts if not found.options]
     if not rows:
-        yield "There are none in `reference/`."
+        yield NONE
         return
     yield from markdown_grid(["System", "Stack", *(title for title, _, _ in COLUMNS)], rows).splitlines()
+
+
+def distance_table(counts: Sequence[Anatomy], measured: Sequence[Mapping[str, Cell]]) -> Iterator[str]:
+    """Yield the lines of the table of commits whose files are in a store at a distance, predicted and measured.
+
+    `measured` are the rows of a table with the columns `system`, `rtt` (ms to the store) and `commit_p50` (ms).
+    Predicted is the measured commit at 0 ms and, for each round trip in series to the store, the distance.
+    """
+    medians = {(row["system"], row["rtt"]): row["commit_p50"] for row in measured}
+    rows = []
+    for found in (each for each in counts if each.options == IN_STORE):
+        network = found.commits[YOUNG][Source.NETWORK]
+        trips = network.get(f"{IN_SERIES} to {SeaweedFS.title}", network[IN_SERIES])
+        own = _sum(found.commits[YOUNG].get(Source.SERVERS, {}), _is_to_store)
+        near = medians.get((found.title, 0))
+        for (system, rtt), far in medians.items():
+            if system != found.title or not isinstance(rtt, int) or rtt == 0:
+                continue
+            if isinstance(near, Estimate) and isinstance(far, Estimate):
+                predicted = near.value + rtt * sum(trips) / 2
+                error = 100 * (predicted / far.value - 1)
+                said = f"{number(predicted, 3)} ms", estimate_text(far), f"{error:+.0f} %".replace("-", "−")
+                rows.append([found.title, shown(trips), shown(own), f"{rtt} ms", *said])
+    heads = ("System", "Round trips in series to the store", "Of the catalog's server", "Distance")
+    yield from markdown_grid([*heads, "Predicted", "Measured", "Error"], rows).splitlines() if rows else [NONE]
+
+
+def in_sequence(counts: Sequence[Anatomy]) -> list[Anatomy]:
+    """Return for each system the first counts with the steps of a commit: those of no options, if they have them."""
+    found: dict[str, Anatomy] = {}
+    for each in sorted(counts, key=lambda each: bool(each.options)):
+        if each.steps:
+            found.setdefault(each.system, each)
+    return list(found.values())
+
+
+def sequence_lines(counts: Sequence[Anatomy]) -> Iterator[str]:
+    """Yield the picture's place in the page, and which systems ask no server."""
+    drawn = in_sequence(counts)
+    if not drawn:
+        yield NONE
+        return
+    titles = [each.title for each in drawn]
+    yield f"![What one commit of {listed(titles)} asks its servers, in order](images/{Path(PICTURE).name})"
+    if others := list(dict.fromkeys(each.title for each in counts if each.title not in titles)):
+        yield from ("", f"No server is asked by {listed(others)}, whose files and catalogs are local.")
+
+
+def _is_to_store(name: str) -> bool:
+    return name.startswith(f"round trips to {SeaweedFS.title} ")
 
 
 def _row(found: Anatomy) -> list[str]:

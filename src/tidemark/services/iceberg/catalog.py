@@ -17,7 +17,7 @@ import psycopg
 
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service
-from tidemark.services.delay_proxy import DelayProxy
+from tidemark.services.delay_proxy import Reachable
 from tidemark.services.http import fetch
 from tidemark.services.postgres import Postgres
 from tidemark.services.programs.process import give
@@ -100,7 +100,7 @@ class RestCatalog(Service):
         # Unique, because an external PostgreSQL may serve other users.
         self._database = f"tidemark_iceberg_{secrets.token_hex(6)}"
         self._has_database = False
-        self.line: DelayProxy | None = None  # between the catalog and its database
+        self.line: Reachable | None = None  # a proxy between the catalog and its database
         self.isolation: str | None = None  # default isolation level of its database; None: PostgreSQL's default
 
     @property
