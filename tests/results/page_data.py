@@ -180,7 +180,7 @@ def gallery() -> dict[str, Any]:
         second | about | {"synthetic": False, "marks": [], "failures": []},
     ]
     empty: dict[str, Any] = {"claims": None, "series": [], "quantities": [], "of_runs": [], "systems": [], "parts": {}}
-    empty |= {"durability": [], "sampling": "", "leading": ""}
+    empty |= {"durability": [], "sampling": "", "leading": "", "downloads": []}
     matrix = {"questions": questions(), "groups": groups}
     return first_screen() | empty | {"answers": [], "matrix": matrix, "gallery": archives}
 

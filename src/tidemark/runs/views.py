@@ -37,6 +37,17 @@ def in_order(run_set: RunSet) -> tuple[str, ...]:
     return (run_set.stack, *(stack for stack in run_set.stacks if stack != run_set.stack))
 
 
+def days(started: Iterable[str]) -> tuple[str, ...]:
+    """Return the days of the first and the last of these times, once if it is the same; empty without times."""
+    found = sorted(moment[:10] for moment in started)
+    return tuple(dict.fromkeys((*found[:1], *found[-1:])))
+
+
+def measured(run_set: RunSet) -> str:
+    """Return the days on which the first and the last run began, in words; empty without runs."""
+    return " to ".join(days(run.manifest.started_at for run in run_set.runs))
+
+
 def newest(run_set: RunSet, purpose: str) -> datetime:
     """Return the start of the last run, the date of all outputs; raise AnalysisError, with `purpose`, without runs."""
     moments = [datetime.fromisoformat(run.manifest.started_at) for run in run_set.runs]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Callable
 from itertools import pairwise
@@ -70,10 +72,41 @@ def test_missing_value_states_the_reason(opened: Open) -> None:
     reason = "elta-rs refused the write: no such column 'Airport_fee'"
     why = "document.querySelector('tr[data-system=\"delta-rs\"] .missing .why')"
     assert reason in page.run(f"{why}.textContent")
-    page.run(f"{why}.focus()")
-    assert reason in text(page, "bubble") and not hidden(page, "bubble")
+    whole = "[...document.querySelectorAll('table.matrix td span')].every(each => getComputedStyle(each).overflow === "
+    assert page.run(f"{whole}'visible' || each.className === 'unseen')"), "a cell is cut"
+
+
+def test_hint_of_a_column_is_shown_to_the_keyboard_and_hidden_by_escape(opened: Open) -> None:
+    page = opened("made")
+    page.run("document.querySelector('table.matrix [data-column=rate-single]').focus()")
+    assert text(page, "bubble").startswith("Events/s of hot runs") and not hidden(page, "bubble")
     page.press("Escape")
     assert hidden(page, "bubble")
+
+
+def test_title_has_the_study_the_stack_and_the_day(opened: Open) -> None:
+    page = opened("built")
+    assert re.fullmatch(r"Tidemark: streams, stack thesis, \d{4}-\d\d-\d\d.*", page.run("document.title"))
+    assert page.run("document.title") == text(page, "title")
+
+
+def test_matrix_is_saved_as_it_is_shown(opened: Open) -> None:
+    page = opened("made")
+    tick(page, "systems", "ducklake")
+    (table,) = tables(page)
+    found = list(csv.DictReader(io.StringIO(page.run("asCsv()"))))
+    assert len(found) == len(table["rows"]) and "DuckLake" not in {row["system"] for row in found}
+    refused = next(row for row in found if row["system"] == "Delta Lake (delta-rs)")
+    assert refused["rate-single [events/s]"] == "" and "no such column" in refused["rate-single_missing"]
+    fastest = found[0]
+    low, middle, high = (float(fastest[f"rate-single{name}"]) for name in ("_low", " [events/s]", "_high"))
+    assert low < middle < high
+
+
+def test_buttons_and_folds_are_large_enough_for_fingers(opened: Open) -> None:
+    page = opened("built", width=400)
+    low = "[...document.querySelectorAll('button, summary, #filters label, header a')].filter(each => each.offsetParent"
+    assert page.run(f"{low} && each.getBoundingClientRect().height < 23.5).map(each => each.textContent)") == []
 
 
 @pytest.mark.parametrize("kind", ["built", "made"])
@@ -147,6 +180,25 @@ def test_lines_are_named_at_their_ends_and_all_systems_above_the_plots(opened: O
         assert all(name in text(page, "plot-legend") for name in drawn)
 
 
+def test_systems_differ_in_shape_as_well_as_in_colour(opened: Open) -> None:
+    page = opened("built")
+    shapes = page.run("[...document.querySelectorAll('#plot-legend .swatch')].map(each => each.style.clipPath)")
+    assert len(set(shapes)) == len(shapes) > 1 and all(each.startswith("polygon") for each in shapes)
+    drawn = page.run("plots.flatMap(each => each.plot.layers).map(layer => layer.marker)")
+    assert drawn and set(drawn) <= set(page.run("Object.keys(SHAPES)"))
+
+
+def test_time_is_divided_once_for_each_system_and_mode(opened: Open, pages: dict[str, Path]) -> None:
+    page = opened("built")
+    names = page.run("[...document.querySelectorAll('#budget .bar > span')].map(each => each.textContent)")
+    measured = {
+        (each["title"], each["mode_title"])
+        for each in told(pages, "built")["series"]
+        if each["runs"] and each["system"] in chosen(page, "systems") and each["sweep"] == "main"
+    }
+    assert sorted(names) == sorted(f"{title}, {mode}" for title, mode in measured)
+
+
 def test_claims_are_grouped_by_verdict(opened: Open, pages: dict[str, Path]) -> None:
     page, claims = opened("built"), told(pages, "built")["claims"]
     assert text(page, "totals").startswith(f"Of {len(claims['claims'])} published claims, ")
@@ -155,6 +207,8 @@ def test_claims_are_grouped_by_verdict(opened: Open, pages: dict[str, Path]) -> 
     groups = dict(page.run(f"[...document.querySelectorAll('#ledger .fold')].map({of_each})"))
     counts = {verdict.replace(" ", "-"): count for verdict, count in claims["counts"].items() if count}
     assert groups == {verdict: [count, f" ({count})"] for verdict, count in counts.items()}
+    surprising = ["not-reproduced", "inconclusive", "reproduced", "not-testable-here"]
+    assert list(groups) == [verdict for verdict in surprising if verdict in groups]
 
 
 def test_a_run_opens_with_its_manifest(opened: Open) -> None:

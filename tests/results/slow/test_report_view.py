@@ -143,8 +143,8 @@ def test_url_of_an_element_scrolls_to_it(opened: Open, pages: dict[str, Path]) -
 
 def test_links_inside_the_page_leave_the_view_alone(opened: Open) -> None:
     page = opened("made", "#modes=single")
-    assert page.run(JUMPS) == ["Answers", "Matrix", "Plots", "Claims", "Runs"]
-    for place, name in enumerate(("answers", "matrix", "plots", "claims", "runs")):
+    assert page.run(JUMPS) == ["Answers", "Matrix", "Plots", "Claims", "Runs", "Downloads"]
+    for place, name in enumerate(("answers", "matrix", "plots", "claims", "runs", "downloads")):
         page.run(f"document.querySelectorAll('#jumps a')[{place}].click()")
         page.settle()
         assert page.run("document.activeElement.id") == f"{name}-head"

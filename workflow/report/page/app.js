@@ -1,7 +1,7 @@
 // Start the page: build its parts in order, link to those with content, and read the view from the address.
 "use strict";
 
-const JUMPS = [["archives", "Results"], ["answers", "Answers"], ["matrix", "Matrix"], ["plots", "Plots"], ["claims", "Claims"], ["runs", "Runs"]];
+const JUMPS = [["archives", "Results"], ["answers", "Answers"], ["matrix", "Matrix"], ["plots", "Plots"], ["claims", "Claims"], ["runs", "Runs"], ["downloads", "Downloads"]];
 
 // The address's fragment holds the view, so links inside the page scroll without changing it.
 function jump(link) {
@@ -18,6 +18,7 @@ function jumps() {
 
 bubbles();
 themes();
+title();
 readFirst();
 unfoldOnPaper();
 answers();
@@ -30,6 +31,7 @@ changed.push(key => { if (key !== "runs" && key !== "verdicts") matrix(); });
 buildPlots();
 claims();
 runSections();
+downloads();
 byId("view").hidden = !MATRIX.groups.length && !SERIES.length;
 jumps();
 window.addEventListener("hashchange", readAddress);

@@ -27,9 +27,10 @@ function more(claim, judged) {
   ], { id: `claim-${claim.id}` });
 }
 
-// The reason of a claim that is not reproduced is shown in its row; that of a reproduced claim is in its details.
+// The reason of a claim that is not reproduced is shown in its row, without the value beside it; that of a reproduced
+// claim is in its details.
 function judgementCells(each, several) {
-  const why = each.verdict === "reproduced" || !each.ours_text ? null : make("p", upperFirst(`${each.why}.`), { class: "because" });
+  const why = each.verdict === "reproduced" || !each.ours_text ? null : make("p", upperFirst(`${each.why.replace(`ours ${each.ours_text}; `, "")}.`), { class: "because" });
   const ours = make("td", [each.ours_text || upperFirst(`${each.why}.`), why], { "data-label": labelOf(each, "Ours [95 %]") });
   const verdict = make("td", make("span", each.verdict, { class: `verdict ${slug(each.verdict)}` }), { "data-label": labelOf(each, "Verdict") });
   return several ? [ours, verdict] : [ours];

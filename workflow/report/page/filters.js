@@ -1,12 +1,12 @@
 // The controls of the view: one set for the matrix, the plots and the runs.
 "use strict";
 
-// Name of a choice on the page, its colour, and its bubble text.
+// Name of a choice on the page, the system that it is, and its bubble text.
 function named(key, item) {
   if (key === "systems") {
     const system = SYSTEMS.find(each => each.name === item);
     const hint = "Stores nothing: its time is the benchmark's own share. Never the best of a column.";
-    return { name: system.harness ? `${system.title} (the harness)` : system.title, colour: system.colour, hint: system.harness ? hint : "" };
+    return { name: system.harness ? `${system.title} (the harness)` : system.title, system: item, hint: system.harness ? hint : "" };
   }
   if (key === "modes") return { name: upperFirst(MODES[item]), hint: item === "single" ? "One event per write" : "Many events per write" };
   if (key === "runs") return { name: item === "0" ? "0 (the first)" : `${item} (hot)` };
@@ -19,10 +19,10 @@ function named(key, item) {
 
 function boxes(key, items) {
   return items.map(item => {
-    const { name, colour, hint } = named(key, item);
+    const { name, system, hint } = named(key, item);
     const box = make("input", [], { type: "checkbox", name: key, value: item, ...(hint ? { "aria-description": hint } : {}) });
     box.addEventListener("change", () => choose(key, item, box.checked));
-    return make("label", [box, colour ? swatch(colour) : " ", name], hint ? { "data-tip": hint } : {});
+    return make("label", [box, system ? swatch(system) : " ", name], hint ? { "data-tip": hint } : {});
   });
 }
 
@@ -55,6 +55,7 @@ function filters() {
   if (CHOICES.columns.items.length > 1) byId("filters").append(columnChoice());
   byId("filters").addEventListener("submit", event => event.preventDefault());
   byId("copy-link").addEventListener("click", copyLink);
+  byId("save-csv").addEventListener("click", saveCsv);
   byId("reset-view").addEventListener("click", () => {
     change(null, () => Object.assign(view, presets()));
     announce("The view is the default again.");

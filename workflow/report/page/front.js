@@ -49,13 +49,25 @@ function answers() {
   ], { "data-key": key })));
 }
 
+// Say in the title what is in the page: its results, or the archives.
+function title() {
+  const found = REPORT.gallery ?? [];
+  const name = found.length > 1 ? "several archives" : found[0]?.name ?? REPORT.title;
+  if (!name) return;
+  document.title = `Tidemark: ${name}`;
+  byId("title").append(`: ${name}`);
+}
+
+function downloads() {
+  const found = REPORT.downloads ?? [];
+  byId("downloads").hidden = !found.length;
+  byId("downloads").querySelector("ul").append(...found.map(([place, what]) => make("li", [make("a", place, { href: place }), `: ${what}`])));
+}
+
 function archives() {
   const found = REPORT.gallery ?? [];
   byId("archives").hidden = !found.length;
   if (!found.length) return;
-  const title = found.length > 1 ? "several archives" : found[0].name;
-  document.title = `Tidemark: ${title}`;
-  byId("title").append(`: ${title}`);
   byId("archives-head").after(make("p", make("a", "Back to the site", { href: "index.html" })));
   const columns = [
     ["Results", each => [make("b", each.title || each.name), " ", make("code", [each.title && each.title !== each.name ? each.name : "", " ", each.sha256.slice(0, 12)], { title: `sha256 ${each.sha256}` })]],

@@ -44,11 +44,10 @@ function valueCell(question, cell, found, shade, bestTitle) {
   ], { class: `cell ${found.state}${shade === null ? "" : ` tint-${shade}`}`, "data-tip": words });
 }
 
-// A reason is cut to two lines; the button shows all of it to keyboard and touch users.
 function missingCell(cell, wide) {
   const place = { class: "cell missing", ...(wide > 1 ? { colspan: wide } : {}) };
   if (!cell) return make("td", [make("span", "–", { "aria-hidden": "true" }), unseen("not measured")], place);
-  return make("td", make("button", cell.missing, { type: "button", class: "why", "data-tip": upperFirst(cell.missing) }), place);
+  return make("td", make("span", cell.missing, { class: "why" }), place);
 }
 
 // Number of columns of one mode, from `at` on, that lack a value for the same reason: they share one cell.
@@ -64,9 +63,9 @@ function rowHead(row) {
   const level = row.durability_level ? make("span", row.durability_level, { class: "level" }) : null;
   const marks = (row.marks ?? []).join("; ");
   return make("th", [
-    make("span", [swatch(row.colour), row.title], { class: "name" }),
+    make("span", [swatch(row.system), row.title], { class: "name" }),
     make("span", [row.outside ? `${row.outside} ` : null, level, marks
-      ? make("button", `⚠ ${counted(row.marks.length, "mark")}`, { type: "button", class: "why marks", "data-tip": marks, "aria-label": `Marks: ${marks}` }) : null],
+      ? make("button", `⚠ ${counted(row.marks.length, "mark")}`, { type: "button", class: "marks", "data-tip": marks, "aria-label": `Marks: ${marks}` }) : null],
     { class: "under" }),
   ], { scope: "row" });
 }
@@ -132,7 +131,7 @@ function groupTable(group, number) {
   };
   const body = sorted(rows, columns).map(({ row, place }) => make("tr", [
     rowHead(row), ...cellsOf(row, place),
-    make("td", row.durability ? make("button", row.durability, { type: "button", class: "why", "data-tip": row.durability }) : "", { class: "durability" }),
+    make("td", make("span", row.durability, { class: "why" }), { class: "durability" }),
   ], { "data-system": row.system, ...(row.outside ? { class: "outside" } : {}) }));
   const title = [group.source && !group.title.includes(group.source) ? `${group.source}: ` : "", group.title];
   const empty = !rows.length ? "No system is chosen." : !columns.length ? "No column is chosen." : "";
@@ -159,4 +158,24 @@ function legend() {
     make("b", "≈ best"), " not distinguishable from it ", ...(signed ? [make("b", "+"), " a change: its difference to the best "] : []),
     make("b", "[ ]"), " 95 % interval ", make("b", "†"), " has a note",
   );
+}
+
+// The matrix as it is shown, as CSV: a line per system, and of each question the value, its interval, and why it is missing.
+function asCsv() {
+  const quoted = cell => /[",\n]/.test(cell) ? `"${String(cell).replaceAll('"', '""')}"` : cell ?? "";
+  const lines = chosenGroups().flatMap(group => {
+    const columns = chosenColumns(group);
+    const headings = columns.flatMap(({ key, unit }) => [unit ? `${key} [${unit}]` : key, `${key}_low`, `${key}_high`, `${key}_missing`]);
+    const cells = row => columns.flatMap(question => (({ value, low, high, missing }) => [value, low, high, missing])(cellOf(row, question) ?? {}));
+    return [["results", "system", "durability", ...headings],
+      ...sorted(chosenRows(group), columns).map(({ row }) => [group.title, row.title, row.durability_level, ...cells(row)])];
+  });
+  return lines.map(line => `${line.map(quoted).join()}\n`).join("");
+}
+
+function saveCsv() {
+  const link = make("a", "", { href: URL.createObjectURL(new Blob([asCsv()], { type: "text/csv" })), download: "matrix.csv" });
+  link.click();
+  URL.revokeObjectURL(link.href);
+  announce("The matrix was saved as matrix.csv.");
 }

@@ -1,10 +1,11 @@
-// A zoomable plot on a canvas. A layer is {label, name, colour, style: "points" | "line" | "intervals", points:
+// A zoomable plot on a canvas. A layer is {label, name, colour, marker, style: "points" | "line" | "intervals", points:
 // [[x, y, note]...]}; intervals have points [value, row, note, low, high]. Coordinates are plain numbers; log axes take
-// their logarithms. Lines have their names at their ends, one for all lines of a name.
+// their logarithms. Lines have their names at their ends, one for all lines of a name, and some points have markers.
 "use strict";
 
 const PAD = { right: 14, top: 10, bottom: 40 };
-const NAME = { height: 13, gap: 16, share: 0.3 }; // of a line, in pixels; the share of a plot's width that names may take
+const MOST_MARKERS = 12; // of a line or of the points of a run
+const NAME = { height: 13, gap: 15, share: 0.3 }; // of a line, in pixels; the share of a plot's width that names may take
 // A canvas has no style: its colours are read from the page when it is drawn.
 const ofStyle = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
@@ -102,7 +103,7 @@ class Plot {
     this.left = left;
     const names = [...new Set(this.layers.filter(layer => layer.style === "line").map(layer => layer.name))];
     const longest = Math.max(0, ...names.map(name => pen.measureText(name).width));
-    const right = names.length ? Math.min(longest + NAME.gap, width * NAME.share) : PAD.right;
+    const right = names.length ? Math.min(longest + NAME.gap + 2, width * NAME.share) : PAD.right;
     this.inner = { width: width - left - right, height: height - PAD.top - PAD.bottom };
     pen.strokeStyle = ofStyle("grid"); pen.fillStyle = ofStyle("ink");
     pen.textAlign = "center";
@@ -171,11 +172,20 @@ class Plot {
       const x = this.pixel("x", point[0]), y = this.pixel("y", point[1]);
       if (layer.style === "intervals") {
         if (point[3] !== null && point[3] !== undefined) pen.fillRect(this.pixel("x", point[3]), y - 1, Math.max(1, this.pixel("x", point[4]) - this.pixel("x", point[3])), 2);
-        pen.beginPath(); pen.arc(x, y, 4, 0, 7); pen.fill();
+        this.mark(pen, layer, x, y, 5);
       } else pen.fillRect(x - 1, y - 1, 2.4, 2.4);
     }
+    const stride = Math.ceil(layer.points.length / MOST_MARKERS);
+    for (let at = stride >> 1; layer.style !== "intervals" && at < layer.points.length; at += stride)
+      this.mark(pen, layer, this.pixel("x", layer.points[at][0]), this.pixel("y", layer.points[at][1]), 4);
     pen.globalAlpha = 1;
     return layer.points.length;
+  }
+
+  mark(pen, { marker }, x, y, size) {
+    pen.beginPath();
+    for (const [right, down] of cornersOf(marker)) pen.lineTo(x + size * right, y + size * down);
+    pen.fill();
   }
 
   // Write each name beside the end of its first line, where it does not cover another.
@@ -198,7 +208,8 @@ class Plot {
       pen.globalAlpha = 0.5;
       pen.beginPath(); pen.moveTo(x, y); pen.lineTo(edge + NAME.gap / 2 - 2, at); pen.stroke();
       pen.globalAlpha = 1;
-      pen.fillText(layer.name, edge + NAME.gap / 2, at + 4, right - NAME.gap / 2);
+      this.mark(pen, layer, edge + NAME.gap / 2, at, 4);
+      pen.fillText(layer.name, edge + NAME.gap, at + 4, right - NAME.gap);
     }
     pen.textAlign = "center";
   }

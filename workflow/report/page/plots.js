@@ -9,20 +9,23 @@ const visible = mode => SERIES.filter(series => series.sweep === "main" && serie
   && allows("modes", mode) && view.systems.has(series.system) && allows("stacks", stackOf(series)));
 const runsOf = series => series.runs.filter(run => view.runs.has(String(run.number)));
 
+// The name of a series at the end of its line, and how its system looks.
+const looks = series => ({ name: series.title, colour: colourOf[series.system], marker: markerOf[series.system] });
+
 const plots = [];
 const ms = value => `${shownNumber(value)} ms`;
 const isCold = run => run.number === 0;
 
 function perRun(key, style) {
   return mode => visible(mode).flatMap(series => runsOf(series).filter(run => run[key].length).map(run => ({
-    label: `${series.title}, ${run.title}`, name: series.title, colour: colourOf[series.system], style, faint: isCold(run),
+    ...looks(series), label: `${series.title}, ${run.title}`, style, faint: isCold(run),
     dash: isCold(run) ? [4, 3] : [], points: run[key],
   })));
 }
 
 function perSeries(key, style) {
   return mode => visible(mode).filter(series => series[key]?.length).map(series => ({
-    label: series.title, name: series.title, colour: colourOf[series.system], style, points: series[key],
+    ...looks(series), label: series.title, style, points: series[key],
   }));
 }
 
@@ -31,7 +34,7 @@ function estimates(of) {
   return mode => visible(mode).map((series, row) => {
     const found = of(series);
     return {
-      label: series.title, colour: colourOf[series.system], style: "intervals",
+      ...looks(series), label: series.title, style: "intervals",
       points: found ? [[found[0], row, "hot runs", found[1], found[2]]] : [],
     };
   });
@@ -41,7 +44,7 @@ function estimatesOfRuns(key) {
   return mode => visible(mode).flatMap((series, row) => runsOf(series).map((run, place) => {
     const found = run.estimates[key];
     return {
-      label: `${series.title}, ${run.title}`, colour: colourOf[series.system], style: "intervals", faint: isCold(run),
+      ...looks(series), label: `${series.title}, ${run.title}`, style: "intervals", faint: isCold(run),
       points: found ? [[found[0], row + (place - 1) * 0.2, run.state, found[1], found[2]]] : [],
     };
   }));
@@ -115,21 +118,24 @@ function showPlots() {
     if (plot.options.y.rows) plot.options.y.rows = visible(mode).map(series => series.title);
     plot.show(layers);
   }
-  const named = new Map([...PLOTTED.keys()].flatMap(visible).map(series => [series.title, colourOf[series.system]]));
-  byId("plot-legend").replaceChildren(...[...named].map(([name, colour]) => make("span", [swatch(colour), name])));
+  const named = new Map([...PLOTTED.keys()].flatMap(visible).map(series => [series.title, series.system]));
+  byId("plot-legend").replaceChildren(...[...named].map(([name, system]) => make("span", [swatch(system), name])));
   byId("no-plots").hidden = plots.some(({ figure }) => !figure.hidden);
   budgets();
 }
 
+// A bar per system and mode: where the time of all chosen runs went.
 function budgets() {
   const rows = [];
-  for (const mode of PLOTTED.keys()) for (const series of visible(mode)) for (const run of runsOf(series)) {
-    const total = Object.values(run.budget).reduce((sum, part) => sum + part, 0);
+  for (const mode of PLOTTED.keys()) for (const series of visible(mode)) {
+    const spent = {};
+    for (const run of runsOf(series)) for (const [part, time] of Object.entries(run.budget)) spent[part] = (spent[part] ?? 0) + time;
+    const total = Object.values(spent).reduce((sum, time) => sum + time, 0);
     if (!total) continue; // its study divides the time into other parts
-    const words = Object.entries(run.budget).map(([part, time]) => `${part.replaceAll("_", " ")} ${(100 * time / total).toFixed(1)} %`).join(", ");
-    const parts = Object.entries(run.budget).map(([part, time]) => make("i", [], { style: `width:${100 * time / total}%;background:${REPORT.parts[part] || "#999"}` }));
-    const name = `${series.title}, ${series.mode_title}, ${run.title}`;
-    rows.push(make("div", [make("span", name), make("div", parts, { role: "img", title: words, "aria-label": `${name}: ${words}` })], { class: "bar" }));
+    const words = Object.entries(spent).map(([part, time]) => `${part.replaceAll("_", " ")} ${(100 * time / total).toFixed(1)} %`).join(", ");
+    const parts = Object.entries(spent).map(([part, time]) => make("i", [], { style: `width:${100 * time / total}%;background:${REPORT.parts[part] || "#999"}` }));
+    const name = `${series.title}, ${series.mode_title}`;
+    rows.push(make("div", [make("span", [swatch(series.system), name]), make("div", parts, { role: "img", title: words, "aria-label": `${name}: ${words}` })], { class: "bar" }));
   }
   byId("budget").replaceChildren(...rows);
   byId("budgets").hidden = !rows.length;

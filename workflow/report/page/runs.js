@@ -17,13 +17,13 @@ function runSections() {
   for (const series of SERIES) {
     const kind = `${series.mode_title}${series.sweep === "main" ? "" : `, sweep ${series.sweep}`}`;
     const tags = run => ({ "data-system": series.system, "data-mode": series.mode, "data-stack": stackOf(series) ?? "", "data-run": run });
-    if (!series.runs.length) byId("run-list").append(make("p", [swatch(colourOf[series.system]), make("b", series.title), `, ${kind}: ${series.status}: ${series.reason}`], tags("")));
-    for (const line of series.attempts) byId("run-list").append(make("p", [swatch(colourOf[series.system]), make("b", series.title), `, ${kind}: ${line}`], { class: "attempts", ...tags("") }));
+    if (!series.runs.length) byId("run-list").append(make("p", [swatch(series.system), make("b", series.title), `, ${kind}: ${series.status}: ${series.reason}`], tags("")));
+    for (const line of series.attempts) byId("run-list").append(make("p", [swatch(series.system), make("b", series.title), `, ${kind}: ${line}`], { class: "attempts", ...tags("") }));
     for (const run of series.runs) {
-      const marked = run.disturbed ? `, DISTURBED: ${run.disturbed}` : "";
-      const head = [swatch(colourOf[series.system]), make("b", series.title), `, ${kind}, ${run.title} `,
-        `(${run.state}): ${run.events.toLocaleString("en")} events, ${run.facts.Oracle}${marked}`];
-      const detail = make("details", make("summary", head), { id: `run-${run.label.replaceAll("/", "-")}`, ...tags(String(run.number)) });
+      const marked = run.disturbed ? `; DISTURBED: ${run.disturbed}` : "";
+      const cells = [[swatch(series.system), make("b", series.title)], kind, `${run.title}, ${run.state}`,
+        `${run.events.toLocaleString("en")} events`, run.facts.Oracle + marked];
+      const detail = make("details", make("summary", cells.map(cell => make("span", cell))), { id: `run-${run.label.replaceAll("/", "-")}`, ...tags(String(run.number)) });
       detail.addEventListener("toggle", () => {
         if (detail.children.length > 1) return;
         detail.append(facts(Object.entries(run.facts)), make("h3", "Manifest (run.json)"), manifest(run));

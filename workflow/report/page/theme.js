@@ -32,16 +32,16 @@ function luminance(parts) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-// A system has one colour in all figures, on white paper; on a dark page, colours near black are mixed with white until
-// their contrast is at least 3 to 1.
+// A system has one colour in all figures; it is mixed with black on a white page, and with white on a dark one, until the
+// contrast is at least 3 to 1.
 function seen(colour) {
-  if (theme() !== "dark" || !/^#[0-9a-f]{6}$/i.test(colour)) return colour;
+  if (!/^#[0-9a-f]{6}$/i.test(colour)) return colour;
+  const dark = theme() === "dark", paper = luminance(channels(dark ? "#14181b" : "#ffffff")), towards = dark ? 255 : 0;
+  const contrast = ([one, other]) => (one + 0.05) / (other + 0.05);
   let parts = channels(colour);
-  while ((luminance(parts) + 0.05) / (luminance(channels("#14181b")) + 0.05) < 3.5) parts = parts.map(part => part + (255 - part) * 0.12);
+  while (contrast([luminance(parts), paper].sort((a, b) => b - a)) < (dark ? 3.5 : 3)) parts = parts.map(part => part + (towards - part) * 0.12);
   return `rgb(${parts.map(Math.round).join(" ")})`;
 }
-
-const swatch = colour => make("span", "", { class: "swatch", style: `background:${seen(colour)}`, "data-colour": colour });
 
 function themes() {
   const kept = keptTheme();

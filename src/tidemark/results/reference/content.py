@@ -23,7 +23,7 @@ from tidemark.results.tables.table import PER_RUN, Table
 from tidemark.runs.runset import RunSet
 from tidemark.runs.serde import Fields, Pairs, read, to_json
 from tidemark.runs.spec import MAIN
-from tidemark.runs.views import dataset_label, harness_words, in_order, machine_words, mixture, unfinished
+from tidemark.runs.views import dataset_label, days, harness_words, in_order, machine_words, mixture, unfinished
 
 SCHEMA_VERSION = 1
 FILE, TABLES = "reference.json", "tables"
@@ -185,8 +185,12 @@ class Reference:
     @property
     def days(self) -> tuple[str, ...]:
         """Days on which the first and the last run began, once if it is the same; empty if they were not recorded."""
-        found = sorted({run.started_at[:10] for run in self.runs})
-        return tuple(dict.fromkeys((*found[:1], *found[-1:])))
+        return days(run.started_at for run in self.runs)
+
+    @property
+    def last(self) -> str:
+        """Return the date and time at which the last run began; empty if it was not recorded."""
+        return max((run.started_at for run in self.runs), default="")
 
 
 def run_values(measures: Measures) -> tuple[RunValues, ...]:
@@ -239,13 +243,15 @@ def folders(place: Path) -> list[Path]:
 
 def read_references(place: Path) -> list[Reference]:
     """Return the reference results at `place`; raise AnalysisError, naming file and key, if one is invalid."""
-    made = []
-    for folder in folders(place):
-        fields = Fields.read(folder / FILE)
-        if fields.integer("schema_version") != SCHEMA_VERSION:
-            raise AnalysisError(
-                f"{folder / FILE}: key 'schema_version': found {fields.integer('schema_version')}; allowed: "
-                f"{SCHEMA_VERSION}, which this version of Tidemark writes"
-            )
-        made.append(read(Reference, fields))
-    return made
+    return [read_reference(folder) for folder in folders(place)]
+
+
+def read_reference(folder: Path) -> Reference:
+    """Return the reference results in `folder`; raise AnalysisError, naming file and key, if they are invalid."""
+    fields = Fields.read(folder / FILE)
+    if fields.integer("schema_version") != SCHEMA_VERSION:
+        raise AnalysisError(
+            f"{folder / FILE}: key 'schema_version': found {fields.integer('schema_version')}; allowed: "
+            f"{SCHEMA_VERSION}, which this version of Tidemark writes"
+        )
+    return read(Reference, fields)

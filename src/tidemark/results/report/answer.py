@@ -17,7 +17,7 @@ from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.report.summary_table import Group, Row, SummaryMetric
 from tidemark.runs.manifest import FIRST_STUDY
 from tidemark.runs.runset import ASSUMED, RunSet
-from tidemark.runs.views import dataset_label, harness_words, machine_words, mixture, modes, unfinished
+from tidemark.runs.views import dataset_label, harness_words, machine_words, measured, mixture, modes, unfinished
 
 
 def read_first(run_set: RunSet, studies: Sequence[Measures]) -> list[dict[str, Any]]:
@@ -27,6 +27,7 @@ def read_first(run_set: RunSet, studies: Sequence[Measures]) -> list[dict[str, A
     found = [
         *(("Not finished", sentence, True) for sentence in unfinished(run_set)),
         *([] if run_set.is_repeated else [("Measured once", f"{ONCE[:1].upper()}{ONCE[1:]}.", True)]),
+        *([("Measured", when, False)] if (when := measured(run_set)) else []),
         ("Dataset", dataset_label(run_set), synthetic),
         ("Machine", "; ".join(machine_words(machine) for machine in run_set.machines) or "no run", False),
         ("Protocol", _protocol(run_set), False),

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.analysis.ages import typical_by_age
+from tidemark.analysis.formatting import listed
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import HIGHER, Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
@@ -24,7 +25,7 @@ from tidemark.runs.proofs import ColdProof
 from tidemark.runs.run import STATES, Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.runs.spec import STAGES
-from tidemark.runs.views import harness_words, machine_words, modes
+from tidemark.runs.views import harness_words, in_order, machine_words, measured, modes
 
 # Points of one quantity over all runs; with all quantities and manifests, the data is about 3 MB.
 POINTS = 60_000
@@ -60,7 +61,8 @@ def report_data(
     compared = asking(subjects)
     runs = run_set.runs
     most = max(FEWEST_POINTS, min(MOST_POINTS, POINTS // max(len(runs), 1)))
-    colours = style.colours(series.system for series in run_set.series)
+    names = {series.system for series in run_set.series}
+    colours, markers = style.colours(names), style.shapes(names)
     ordered = [(measures, series) for measures in studies for series in _ordered(measures.run_set)]
     systems = {series.system: series for _, series in sorted(ordered, key=lambda pair: pair[1].is_null_baseline)}
     sampling = (
@@ -71,6 +73,7 @@ def report_data(
     headline = {quantity.key: quantity for measures in studies for quantity in _headline(measures)}
     of_runs = dict.fromkeys(quantity.key for measures in studies for quantity in _of_runs(measures))
     return {
+        "title": _title(run_set),
         "read_first": read_first(run_set, studies),
         "answers": [found for each in compared if each.groups for found in answers(each.groups[0], each.questions)],
         "matrix": {
@@ -83,7 +86,13 @@ def report_data(
         "sampling": sampling,
         "claims": dict(claims),
         "systems": [
-            {"name": name, "title": series.title, "colour": colours[name], "harness": series.is_null_baseline}
+            {
+                "name": name,
+                "title": series.title,
+                "colour": colours[name],
+                "marker": markers[name],
+                "harness": series.is_null_baseline,
+            }
             for name, series in systems.items()
         ],
         "quantities": [
@@ -95,6 +104,12 @@ def report_data(
         "parts": {part: style.PARTS[part] for part in STAGES},
         "series": [_series(measures, series, most) for measures, series in ordered],
     }
+
+
+def _title(run_set: RunSet) -> str:
+    """Return the words by which a report differs from others: its studies, stacks and days."""
+    stacks = f"stack{'s' if len(run_set.stacks) > 1 else ''} {listed(in_order(run_set))}"
+    return ", ".join(filter(None, (*run_set.studies, stacks, measured(run_set))))
 
 
 def _ordered(run_set: RunSet) -> list[Series]:

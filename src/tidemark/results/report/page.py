@@ -28,12 +28,20 @@ PAGE = REPOSITORY / "workflow" / "report" / "page"
 # Concatenated in this order: a script uses declarations of earlier ones.
 STYLES = ("style.css", "matrix.css", "print.css")
 SCRIPTS = (
-    *("base.js", "theme.js", "view.js", "filters.js"),
+    *("base.js", "theme.js", "markers.js", "view.js", "filters.js"),
     *("compare.js", "matrix.js", "front.js"),
     *("plot.js", "plots.js", "claims.js", "runs.js", "app.js"),
 )
 MOST_BYTES = 5_000_000  # above this size, details of runs are omitted
 OVER_TIME = ("write", "read", "cpu", "disk")  # points over the seconds of a run
+DOWNLOADS = (  # files in the folder of the page, and what they hold
+    ("paper.pdf", "a paper of these results"),
+    ("claims.csv", "each published claim with its verdict"),
+    ("tables/index.json", "a list of all tables, which are there as CSV, Markdown and JSON"),
+    ("figures/index.json", "a list of all figures, which are there as SVG, PDF and PNG"),
+    ("metrics.duckdb", "every measurement, to query"),
+    ("plan.json", "the settings of every series"),
+)
 WHOLE = "The files of each run lie below runs/, in the folder of this page."
 
 
@@ -45,7 +53,7 @@ def write_report(run_set: RunSet, subjects: Sequence[Subject], notes: Sequence[s
     results = run_set.results
     Fields.read(results / "claims.json")  # if it is missing, the error explains what to do
     claims = json.loads((results / "claims.json").read_text())
-    data = report_data(run_set, subjects, claims, notes)
+    data = report_data(run_set, subjects, claims, notes) | {"downloads": DOWNLOADS}
     thin(data, lambda values: len(_page(values).encode()) <= MOST_BYTES)
     write_page(data, results / "report.html")
     write_answer(results, in_lines(data["answers"], data["synthetic"], run_set.is_repeated))
@@ -214,6 +222,7 @@ def _data(shelf: _Shelf, colours: dict[str, str]) -> dict[str, Any]:
     ]
     if synthetic:
         first.append({"label": "Dataset", "text": f"SYNTHETIC in: {', '.join(synthetic)}", "warning": True})
+    markers = style.shapes(shelf.systems)
     return {
         "read_first": first,
         "answers": shelf.answers,
@@ -224,7 +233,7 @@ def _data(shelf: _Shelf, colours: dict[str, str]) -> dict[str, Any]:
         "sampling": "",
         "claims": None,
         "systems": [
-            {**each, "colour": colours[name]}
+            {**each, "colour": colours[name], "marker": markers[name]}
             for name, each in sorted(shelf.systems.items(), key=lambda pair: bool(pair[1]["harness"]))
         ],
         "quantities": [],
