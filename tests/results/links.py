@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,7 +12,8 @@ from tidemark.pipeline.site import build_site
 
 ADDRESSES = Path(__file__).with_name("addresses.txt")
 REFERENCE = Path(__file__).parents[2] / "reference"
-LOADED = {"img", "link", "script", "source"}  # elements whose targets a browser fetches by itself
+LOADED = {"img", "stylesheet", "icon", "script", "source"}  # elements whose targets a browser fetches by itself
+PERMANENT = re.compile(r"(?!archives/)[\w-]+/(\d{4}-\d\d-\d\d-)?[0-9a-f]{12}/")  # they go with the published site
 
 
 class Page(HTMLParser):
@@ -29,7 +31,8 @@ class Page(HTMLParser):
         if found.get("id"):
             assert found["id"] not in self.ids, f"the anchor {found['id']} stands twice"
             self.ids.add(found["id"] or "")
-        self.links += [(tag, found[name] or "") for name in ("href", "src", "srcset") if name in found]
+        named = found.get("rel") or tag if tag == "link" else tag
+        self.links += [(named, found[name] or "") for name in ("href", "src", "srcset") if name in found]
         self.undescribed += tag == "img" and not found.get("alt")
 
 
@@ -56,11 +59,11 @@ def problems(site: Path) -> list[str]:
 
 
 def addresses(site: Path) -> list[str]:
-    """Return each file of the site, and each page with an anchor, as paths below it."""
+    """Return each file of the site, and each page with an anchor, as paths below it, without permanent addresses."""
     made = [path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()]
     for path, page in pages(site).items():
         made += [f"{path.relative_to(site).as_posix()}#{anchor}" for anchor in page.ids - {"content"}]
-    return sorted(made)
+    return sorted(each for each in made if not PERMANENT.match(each))
 
 
 if __name__ == "__main__":

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+import shlex
 import shutil
+from datetime import datetime
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from tests.results.links import ADDRESSES, REFERENCE, addresses, pages, problems
 
+from tidemark.config import load
 from tidemark.errors import ConfigError
+from tidemark.paths import REPOSITORY
 from tidemark.pipeline.build import books
+from tidemark.pipeline.plan import make_plan
 from tidemark.pipeline.site import build_site
 from tidemark.results.claims.claims import load_claims
+from tidemark.results.reference.content import read_references
 from tidemark.results.tables.table import read_table
 
 MOST_BYTES = 300_000
@@ -46,11 +54,12 @@ def test_planted_error_is_found(right: str, site: Path, tmp_path: Path) -> None:
     assert len(problems(broken)) == 1
 
 
-def test_pages_are_small_and_have_no_script(site: Path) -> None:
+def test_pages_are_small_and_have_no_script_but_the_filters(site: Path) -> None:
     for path in pages(site):
         assert path.stat().st_size < MOST_BYTES, path
         text = path.read_text()
-        assert "<script" not in text and text.count("<h1>") == 1
+        filters = text.count(f'<script src="{"../" * path.relative_to(site).as_posix().count("/")}facets.js"></script>')
+        assert text.count("<script") == filters <= 1 and text.count("<h1>") == 1
         assert re.search(r'<meta name="description" content="[^"]{20,}">', text), path
 
 
@@ -63,6 +72,75 @@ def test_every_claim_has_an_anchor_and_every_table_its_downloads(site: Path) -> 
     assert {entry["study"] for entry in index["sets"]} == {book.study for book in books()}
     for table in (table for entry in index["sets"] for table in entry["tables"]):
         assert read_table(site / table["json"]).csv() == (site / table["csv"]).read_text()
+
+
+def test_rows_have_the_facets_in_which_they_differ(site: Path) -> None:
+    text = (site / "streams" / "tables" / "matrix.html").read_text()
+    row = next(line for line in text.splitlines() if "Delta (delta-rs)" in line and 'data-stack="current"' in line)
+    assert all(facet in row for facet in ('data-format="Delta', 'data-client="delta-rs', "data-catalog="))
+    assert "data-durability" not in text, "all have the same"
+
+
+def test_a_name_leads_to_the_runs_of_the_system_and_to_a_command_that_plans_them(site: Path) -> None:
+    assert '<th scope="row"><a href="../streams/runs/delta-rs.html">' in (site / "streams" / "index.html").read_text()
+    kept = next(each for each in read_references(REFERENCE) if each.about.study == "streams")
+    mine = [run for run in kept.runs if run.system == "delta-rs"]
+    page = (site / "streams" / "runs" / "delta-rs.html").read_text()
+    assert mine and page.count("<tr data-mode=") == len(mine)
+    command = re.search(r"<pre><code>\./tidemark all --config (.*)</code></pre>", page)
+    assert command is not None
+    planned = make_plan(load(REPOSITORY / "config.yaml", shlex.split(html.unescape(command[1]))))
+    assert {series.system for series in planned.series} == {"delta-rs"}
+    assert {series.stack for series in planned.series} == set(kept.about.stacks)
+
+
+def test_earlier_results_stay_at_their_address(site: Path, tmp_path: Path) -> None:
+    newer = Path(shutil.copytree(REFERENCE, tmp_path / "newer"))
+    path = newer / "streams" / "reference.json"
+    content = path.read_text()
+    earlier = next(each.parent for each in site.glob("streams/*/reference.json"))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d-[0-9a-f]{12}", earlier.name) and earlier.name[11:] in content
+    path.write_text(content.replace(earlier.name[11:], "0" * 12))
+    again = Path(shutil.copytree(site, tmp_path / "site"))
+    build_site(newer, [], again)
+    there = [
+        sorted(each.relative_to(home) for each in home.rglob("*"))
+        for home in (earlier, again / "streams" / earlier.name)
+    ]
+    assert there[0] == there[1]
+    assert problems(again) == []
+    newest = (again / "streams" / "index.html").read_text()
+    assert f'{earlier.name[:11]}{"0" * 12}/index.html"' in newest and f"{earlier.name}/index.html" in newest
+    assert set(ADDRESSES.read_text().splitlines()) <= set(addresses(again))
+
+
+def test_site_with_an_address_has_cards_and_a_feed(site: Path, tmp_path: Path) -> None:
+    there = "https://example.org/tidemark"
+    made = build_site(REFERENCE, [], tmp_path / "site", there).parent
+    assert problems(made) == []
+    for path in pages(made):
+        card = re.search(rf'<meta property="og:image" content="{there}/(cards/[\w-]+\.png)">', path.read_text())
+        assert card is not None and (made / card[1]).read_bytes()[:4] == b"\x89PNG", path
+    feed = ElementTree.parse(made / "feed.xml").getroot()
+    links = [each.attrib["href"] for each in feed.iterfind("{*}entry/{*}link")]
+    assert links and all((made / link.removeprefix(f"{there}/")).is_file() for link in links)
+    assert all(datetime.fromisoformat(each.text or "") for each in feed.iterfind("{*}entry/{*}updated"))
+    text = (made / "streams" / "index.html").read_text()
+    assert f'<link rel="canonical" href="{there}/streams/">' in text
+    assert not list(site.glob("cards/*")) and "og:image" not in (site / "index.html").read_text()
+    for wrong in ("example.org", "https://", "https://example.org/?page=1"):
+        with pytest.raises(ConfigError, match="--address: found '"):
+            build_site(REFERENCE, [], tmp_path / "other", wrong)
+    assert not (tmp_path / "other").exists()
+
+
+def test_releases_of_two_stacks_stand_side_by_side(site: Path) -> None:
+    page = (site / "releases" / "then-and-now" / "index.html").read_text()
+    part = page.partition('<h2 id="iceberg-pyiceberg">')[2].partition("<h2")[0]
+    assert "pyiceberg 0.10.0 → 0.12.0" in part
+    rates = re.search(r"<td>Events/s, commits 1 to 100, single</td>\s*(?:<td>[\d.,]+ [^<]*</td>\s*){3}", part)
+    assert rates is not None, "a rate with each stack, and their ratio"
+    assert re.search(r"<td>HTTP requests of a commit</td>\s*<td>\d", part)
 
 
 def test_colours_have_enough_contrast(site: Path) -> None:

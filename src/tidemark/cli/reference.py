@@ -23,11 +23,15 @@ def site(
     output: Annotated[Path, typer.Option("--output", "-o", file_okay=False, help="Folder for the site.")] = Path(
         "site"
     ),
+    address: Annotated[
+        str,
+        typer.Option(metavar="URL", help="Where the site will be; with it, pages have cards for sharing, and a feed."),
+    ] = "",
 ) -> None:
     """Write a site of all results, one static folder that needs no network; check each archive first."""
     from tidemark.pipeline.site import build_site
 
-    print(f"tidemark: wrote {build_site(kept, archives or [], output)}")
+    print(f"tidemark: wrote {build_site(kept, archives or [], output, address)}")
 
 
 def keep(

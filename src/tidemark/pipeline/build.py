@@ -179,10 +179,14 @@ def build_report(results: Path) -> Path:
 
     run_set = RunSet.load(results)
     made = parts(run_set)
-    notes = [note for part in made for note in part.results.notes(part.measures.run_set)]
+    return write_report(run_set, subjects(made), notes(made))
+
+
+def notes(made: Sequence[Part]) -> list[str]:
+    """Return what a report of these studies says about its plots."""
     found = accuracy.standings(costs(made))
-    notes += [accuracy.conclusion(found)] if found else []
-    return write_report(run_set, subjects(made), notes)
+    told = [note for part in made for note in part.results.notes(part.measures.run_set)]
+    return [*told, accuracy.conclusion(found)] if found else told
 
 
 def subjects(made: Sequence[Part]) -> list[Subject]:

@@ -5,61 +5,75 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 from tidemark.errors import ConfigError
 from tidemark.integrity import sha256_of
 from tidemark.paths import REPOSITORY
-from tidemark.pipeline.build import all_findings, books, parts, subjects
+from tidemark.pipeline.build import all_findings, books, notes, parts, subjects
 from tidemark.pipeline.reference import FINDINGS, FIRST, build_reference, caveats, pages_of_systems, pictures
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.judge import unjudged
-from tidemark.results.reference.content import FILE, TABLES, folders, read_references
+from tidemark.results.reference.content import FILE, TABLES, folders, read_reference, read_references
 from tidemark.results.reference.findings import FOLDER as EVIDENCE
 from tidemark.results.reference.findings import page, shown
 from tidemark.results.reference.front import MATRIX, glance, narrow
+from tidemark.results.reference.releases import THEN_AND_NOW as STACKS
+from tidemark.results.reference.releases import releases_page
 from tidemark.results.reference.systems import GENERATED
-from tidemark.results.report.page import write_gallery
+from tidemark.results.report.page import write_gallery, write_site_report
 from tidemark.results.report.summary_table import usual_columns
 from tidemark.results.site.folder import replaced
-from tidemark.results.site.html import Site, address_of, section
+from tidemark.results.site.html import GENERAL, Site, address_of, section
 from tidemark.results.site.pages import (
     RESULTS,
+    THEN_AND_NOW,
     Archive,
     write_archives,
     write_claims,
+    write_feed,
     write_index,
     write_machines,
     write_releases,
     write_set,
     write_text,
+    write_then_and_now,
 )
-from tidemark.results.site.sets import ResultSet
+from tidemark.results.site.rows import Traits
+from tidemark.results.site.sets import DIGITS, ResultSet, permanent_address, without_identity
 from tidemark.results.tables.table import read_table
+from tidemark.runs.runset import RunSet
 from tidemark.studies.study import registry
+from tidemark.systems.registry import registry as systems
 
 TEXTS = ("docs/trust.md", "docs/method.md")  # that the pages of results lead to
 REPORT = "report.html"
+DATED = f"*/*/{FILE}"  # results at a permanent address: STUDY/DAY-DIGITS
 OF_STUDY = re.compile(r"^### (\w+),", re.MULTILINE)  # headings of a system's page
-DIGITS = 12  # of the SHA-256 of an archive, in its address
 
 
-def build_site(kept: Path, archives: Sequence[Path], target: Path) -> Path:
+def build_site(kept: Path, archives: Sequence[Path], target: Path, public: str = "") -> Path:
     """Write the site of the reference results in `kept` and of `archives`, or results folders, to the folder `target`.
 
-    Return the path of its first page. Raise ConfigError if `kept` has no results, if an archive is given twice, and if
-    `target` holds something else; AnalysisError if an archive is damaged. Nothing is written in these cases.
+    Earlier results of a site in `target` stay at their permanent addresses. `public` is the address of the web at which
+    the site will be; without it there are no cards for sharing and no feed. Return the path of the first page.
+
+    Raise ConfigError if `kept` has no results, if an archive is given twice, if `target` holds something else, and if
+    `public` is no address; AnalysisError if an archive is damaged. Nothing is written in these cases.
     """
+    public = _checked(public)
     if not folders(kept):
         raise ConfigError(f"{kept}: found no {FILE} in it; allowed: a folder that './tidemark keep' writes")
     with replaced(target) as folder:
         added = _archives(archives, folder)
-        for place in folders(kept):
-            shutil.copytree(place, folder / place.name)
-        _write(folder, kept, _sets(folder, folder), added)
+        _copy_results(kept, folder, target)
+        _write(folder, kept, _newest(folder), added, public)
     return target / "index.html"
 
 
@@ -75,41 +89,153 @@ def _archives(places: Sequence[Path], site: Path) -> list[Archive]:
                 raise ConfigError(f"{place}: holds the same as another one that is given; name each once")
             build_reference(file, home)
             shutil.copy(file, home / "archive.zip")
-        write_gallery([place], lambda run_set: subjects(parts(run_set)), home / REPORT)
+        with opened(home / "archive.zip") as run_set:
+            files = _report(run_set, home, site)
         name = place.stem or place.resolve().stem
-        made.append(Archive(home.name, name, digest, (home / "archive.zip").stat().st_size, tuple(_sets(home, site))))
+        made.append(
+            Archive(
+                home.name, name, digest, (home / "archive.zip").stat().st_size, tuple(_of_archive(home, site, files))
+            )
+        )
     if len(made) > 1:
         write_gallery(places, lambda run_set: subjects(parts(run_set)), site / "archives" / REPORT)
     return made
 
 
-def _sets(place: Path, site: Path) -> list[ResultSet]:
-    """Return the reference results in `place`, a folder of the site, the study of the first page first."""
+def _report(run_set: RunSet, home: Path, site: Path) -> dict[tuple[str | int, ...], str]:
+    """Write the report of an archive to `home`, and the run.json of each run, to which pages lead.
+
+    Return the addresses of the latter by study, system, mode, stack, sweep, repeat and run.
+    """
+    files: dict[tuple[str | int, ...], str] = {}
+    for series in run_set.series:
+        for run in series.runs:
+            target = home / run.directory.relative_to(run_set.results)
+            target.mkdir(parents=True, exist_ok=True)
+            shutil.copy(run.directory / "run.json", target)
+            which = series.study, series.system, series.mode, series.stack, series.sweep, run.repeat, run.number
+            files[which] = f"{_address(target, site)}/run.json"
+    studies = [(f"{place.name}/index.html", "its claims and tables") for place in folders(home)]
+    made = parts(run_set)
+    downloads = [("archive.zip", "the archive, which rebuilds every table and figure"), *studies]
+    write_site_report(run_set, subjects(made), notes(made), downloads, home / REPORT)
+    return files
+
+
+def _copy_results(kept: Path, site: Path, target: Path) -> None:
+    """Copy the results of `kept` to `site` and to their permanent addresses there, and earlier ones from `target`."""
+    for place, reference in zip(folders(kept), read_references(kept), strict=True):
+        for address in (place.name, permanent_address(place.name, reference)):
+            shutil.copytree(place, site / address)
+    for path in target.glob(DATED):
+        earlier = site / path.parent.relative_to(target)
+        if not earlier.exists():
+            shutil.copytree(path.parent, earlier, ignore=shutil.ignore_patterns("*.html", "*.csv"))
+
+
+def _of_archive(home: Path, site: Path, run_files: Mapping[tuple[str | int, ...], str]) -> list[ResultSet]:
+    """Return the results of the archive in `home`, a folder of the site."""
+    title = f" (archive {home.name})"
+    return _ordered(
+        _set(site, place, title=title, listed=_address(place, site), run_files=run_files) for place in folders(home)
+    )
+
+
+def _newest(site: Path) -> list[ResultSet]:
+    """Return the newest results of each study, the study of the first page first."""
     made = []
-    for folder, reference in zip(folders(place), read_references(place), strict=True):
-        study = registry()[reference.about.study]
-        path, first = folder / TABLES / f"{MATRIX}.json", None
-        if path.is_file():
-            matrix = read_table(path)
-            asked = usual_columns(study.results.questions, [column.key for column in matrix.columns])
-            first = narrow(matrix, asked)
-        address = folder.relative_to(site).as_posix()
-        title = study.title if place == site else f"{study.title} (archive {place.name})"
-        made.append(ResultSet(address, folder, title, study.question, reference, first))
-    return sorted(made, key=lambda each: each.about.study != FIRST)
+    for place, reference in zip(folders(site), read_references(site), strict=True):
+        permanent = permanent_address(place.name, reference)
+        others = {_address(path.parent, site): path.parent for path in place.glob(f"*/{FILE}")}
+        days = {address: read_reference(other).days for address, other in others.items() if address != permanent}
+        earlier = {address: " to ".join(days[address]) or "not recorded" for address in sorted(days, reverse=True)}
+        made.append(_set(site, place, listed=place.name, permanent=permanent, earlier=earlier))
+    return _ordered(made)
 
 
-def _write(folder: Path, kept: Path, sets: Sequence[ResultSet], archives: Sequence[Archive]) -> None:
+def _permanent(site: Path, newest: Sequence[ResultSet]) -> Iterator[ResultSet]:
+    """Yield the results at the permanent addresses, those that are `newest` among them."""
+    same = {each.permanent: each.address for each in newest}
+    studies = {each.address for each in newest}
+    for path in sorted(site.glob(DATED)):
+        address = _address(path.parent, site)
+        study = address.partition("/")[0]
+        listed = same.get(address, address)
+        days = " to ".join(read_reference(path.parent).days)
+        yield _set(
+            site,
+            path.parent,
+            listed=listed,
+            permanent=address,
+            newest=study if study in studies else None,
+            title=f", {days}" if days else ", earlier results",
+        )
+
+
+def _set(site: Path, place: Path, *, title: str = "", **fields: Any) -> ResultSet:
+    """Return the results in the folder `place` of the site; `title` follows that of the study."""
+    reference = read_reference(place)
+    study = registry()[reference.about.study]
+    path, first = place / TABLES / f"{MATRIX}.json", None
+    if path.is_file():
+        matrix = read_table(path)
+        asked = usual_columns(study.results.questions, [column.key for column in matrix.columns])
+        first = narrow(matrix, asked)
+    return ResultSet(
+        _address(place, site),
+        place,
+        f"{study.title}{title}",
+        study.question,
+        reference,
+        first,
+        systems=_traits(),
+        units={quantity.name: quantity.unit for quantity in study.results.quantities.headline},
+        **fields,
+    )
+
+
+@cache
+def _traits() -> dict[str, Traits]:
+    """Return the format, the client and the catalog of each system, by its title."""
+    known = systems().items()
+    return {system.title: Traits(name, system.format, system.client, system.catalog) for name, system in known}
+
+
+def _address(place: Path, site: Path) -> str:
+    return place.relative_to(site).as_posix()
+
+
+def _ordered(sets: Iterable[ResultSet]) -> list[ResultSet]:
+    return sorted(sets, key=lambda each: each.about.study != FIRST)
+
+
+def _checked(public: str) -> str:
+    """Return the address of the web with a slash at its end; raise ConfigError if it is none."""
+    parts = urlsplit(public)
+    if public and (parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.fragment):
+        raise ConfigError(f"--address: found '{public}'; allowed: an address such as 'https://example.org/results'")
+    return public and f"{public.rstrip('/')}/"
+
+
+def _write(folder: Path, kept: Path, sets: Sequence[ResultSet], archives: Sequence[Archive], public: str) -> None:
     texts = dict(_texts(kept))
     evidence = [path.relative_to(kept).as_posix() for path in sorted((kept / EVIDENCE).glob("*.json"))]
     names = ["claims", *(f"claims/{book.study}" for book in books()), *(each.address for each in sets)]
-    site = Site(folder, {"index.html", *(f"{name}/index.html" for name in names), *map(address_of, texts), *evidence})
+    compared = next((each for each in sets if each.first and (each.place / TABLES / f"{STACKS}.json").is_file()), None)
+    names += ["releases/then-and-now"] if compared else []
+    site = Site(
+        folder, {"index.html", *(f"{name}/index.html" for name in names), *map(address_of, texts), *evidence}, public
+    )
     site.put_style()
+    if compared is not None:
+        write_then_and_now(site, [*releases_page(compared.place, kept)], compared)
     for name in evidence:
         site.put(name, (kept / name).read_text())
     studies = (REPOSITORY / "docs" / "studies.md").read_text()
-    whole = [*sets, *(each for archive in archives for each in archive.sets)]
-    for each in whole:
+    permanent = [*_permanent(folder, sets)]
+    earlier = [each for each in permanent if each.listed == each.address]
+    whole = [*sets, *earlier, *(each for archive in archives for each in archive.sets)]
+    for each in (*sets, *permanent, *(each for archive in archives for each in archive.sets)):
         write_set(site, each, [*section(studies, each.about.study)] if each in sets else [])
     for source, text in texts.items():
         write_text(site, source, text)
@@ -120,6 +246,23 @@ def _write(folder: Path, kept: Path, sets: Sequence[ResultSet], archives: Sequen
     write_archives(site, archives)
     _front(site, kept, sets, archives)
     write_index(site, whole)
+    if public:
+        write_feed(site, whole)
+        _cards(site, sets)
+
+
+def _cards(site: Site, sets: Sequence[ResultSet]) -> None:
+    """Write the pictures that other sites show beside links: one for each study, and a general one."""
+    from tidemark.results.figures.card import card  # imports Matplotlib, as figures do
+
+    known = {each.about.study: each for each in reversed(sets)}
+    for name, study in registry().items():
+        of = known.get(name)
+        facts = [f"Measured: {of.measured}", *map(without_identity, of.about.machines)] if of else []
+        site.put(f"cards/{name}.png", card(study.title, study.question, facts))
+    verdicts = sum(len(each.reference.held) for each in known.values())
+    told = [f"{len(known)} studies, {verdicts:,} verdicts on published claims"]
+    site.put(f"cards/{GENERAL}.png", card("Results at a glance", RESULTS, told))
 
 
 def _texts(kept: Path) -> Iterator[tuple[str, str]]:
@@ -145,4 +288,5 @@ def _front(site: Site, kept: Path, sets: Sequence[ResultSet], archives: Sequence
         text=site.markdown(lines, "README.md", "index.html"),
         sets=sets,
         archives=archives,
+        then_and_now=THEN_AND_NOW if THEN_AND_NOW in site.addresses else "",
     )

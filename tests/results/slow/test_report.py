@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from tests.results.page_data import data_of
 
-from tidemark.pipeline.build import build_report
+from tidemark.pipeline.build import build_report, parts, subjects
 from tidemark.results.report import page as report
 from tidemark.results.report.data import thinned
 from tidemark.runs.runset import RunSet
@@ -76,3 +76,18 @@ def test_a_page_that_would_be_too_large_leaves_out_runs(
         assert [each["label"] for each in data["read_first"]][-1] == "Not in this page"
         assert len(page.encode()) <= most or not any(series["runs"] for series in data["series"])
         assert data["claims"] == json.loads((results / "claims.json").read_text())
+
+
+def test_report_on_the_site_has_its_raw_points_beside_it_if_it_is_too_large(
+    reported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_set = RunSet.load(reported)
+    page, archive = tmp_path / "report.html", ("archive.zip", "the archive")
+    for most in (10_000_000, 0):
+        monkeypatch.setattr(report, "MOST_ON_SITE", most or page.stat().st_size // 2)
+        report.write_site_report(run_set, subjects(parts(run_set)), [], [archive], page)
+        assert (tmp_path / report.POINTS).exists() == (most == 0)
+    small, whole = (data_of((tmp_path / name).read_text()) for name in ("report.html", report.POINTS))
+    assert small["downloads"][0][0] == report.POINTS and whole["downloads"] == [[*archive]]
+    points = [sum(len(run["write"]) for series in each["series"] for run in series["runs"]) for each in (small, whole)]
+    assert points[0] < points[1] and small["claims"] is None and small["back"] == "index.html"

@@ -9,6 +9,7 @@ from tests.results.browser import CHROMIUM, Browser
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on PATH")
 PAGES = ("index", "streams/index", "streams/tables/matrix", "systems/index", "systems/ducklake/index")
+PAGES += ("streams/runs/delta-rs", "releases/then-and-now/index")
 PAGES += ("claims/streams/index", "findings/index", "machines/index", "releases/index", "archives/index")
 WIDER = "document.documentElement.scrollWidth > window.innerWidth"
 
@@ -32,7 +33,23 @@ def test_tab_reaches_the_content_and_each_table(browser: Browser, site: Path) ->
     page.press("Tab")
     assert page.run("document.activeElement.className") == "skip"
     reached = set()
-    for _ in range(40):
+    for _ in range(90):
         page.press("Tab")
         reached.add(page.run("document.activeElement.getAttribute('aria-label')"))
     assert "Published claims" in reached
+
+
+def test_filters_hide_rows_and_are_in_the_address(browser: Browser, site: Path) -> None:
+    page = browser.open(site / "streams/tables/matrix.html")
+    shown = "[...document.querySelectorAll('tbody tr')].filter(row => !row.hidden).map(row => row.dataset.stack)"
+    assert set(page.run(shown)) == {"thesis", "current"}
+    pick = "(list => { list.value = 'current'; list.dispatchEvent(new Event('change', { bubbles: true })); })"
+    page.run(f"{pick}(document.querySelector('select[name=stack]'))")
+    assert set(page.run(shown)) == {"current"} and page.run("location.hash") == "#stack=current"
+    rows = page.run("document.querySelectorAll('tbody tr').length")
+    assert page.run("document.querySelector('output').value") == f"{len(page.run(shown))} of {rows} rows"
+    again = browser.open(site / "streams/tables/matrix.html", "#stack=current&format=nothing")
+    assert again.run(shown) == page.run(shown), "what the table does not have is ignored"
+    assert not page.problems and not again.problems
+    page.close()
+    again.close()

@@ -12,8 +12,9 @@ function jump(link) {
 }
 
 function jumps() {
+  if (REPORT.back) byId("jumps").append(make("a", "Back to the site", { href: REPORT.back }), " ");
   for (const [name, title] of JUMPS) if (!byId(name).hidden) byId("jumps").append(make("a", title, { href: `#${name}` }), " ");
-  document.querySelectorAll("#jumps a, .skip").forEach(jump);
+  document.querySelectorAll("#jumps a[href^='#'], .skip").forEach(jump);
 }
 
 bubbles();

@@ -68,7 +68,6 @@ function archives() {
   const found = REPORT.gallery ?? [];
   byId("archives").hidden = !found.length;
   if (!found.length) return;
-  byId("archives-head").after(make("p", make("a", "Back to the site", { href: "index.html" })));
   const columns = [
     ["Results", each => [make("b", each.title || each.name), " ", make("code", [each.title && each.title !== each.name ? each.name : "", " ", each.sha256.slice(0, 12)], { title: `sha256 ${each.sha256}` })]],
     ["Machine", each => each.machine],

@@ -19,15 +19,16 @@ MARK = "<!-- anatomy: './tidemark artifact' writes this -->"
 DISTANCES = "<!-- anatomy at a distance: './tidemark artifact' writes this -->"
 SEQUENCES = "<!-- anatomy in sequence: './tidemark artifact' writes this -->"
 PICTURE = "docs/images/anatomy.svg"
-NONE = "There are none in `reference/`."
+EMPTY = "There are none in `reference/`."
 YOUNG, OLD = 10, 100  # numbers of the commits that are shown
 APART = (*SYNCS, "program started", "bytes written")  # calls that are in columns of their own, or in none
+NONE = "–"  # nothing of that kind takes part
 
 type Wanted = Callable[[str], bool]
 
 COLUMNS: tuple[tuple[str, Source, Wanted], ...] = (
     ("Files", Source.FILES, bool),
-    ("kB of them", Source.BYTES, bool),
+    ("kB of files", Source.BYTES, bool),
     ("File operations", Source.CALLS, lambda name: not name.startswith(APART)),
     ("Syncs", Source.CALLS, lambda name: name.startswith(SYNCS)),
     ("Programs started", Source.CALLS, lambda name: name.startswith("program started")),
@@ -37,6 +38,7 @@ COLUMNS: tuple[tuple[str, Source, Wanted], ...] = (
     ("Round trips of the catalog's server", Source.SERVERS, lambda name: name.startswith("round trips to")),
     ("Round trips in series", Source.NETWORK, lambda name: name == IN_SERIES),
 )
+COUNTS = tuple(title for title, _, _ in COLUMNS)
 
 
 def kept_counts(kept: Path) -> list[Anatomy]:
@@ -50,11 +52,11 @@ def kept_counts(kept: Path) -> list[Anatomy]:
 
 def anatomy_table(counts: Sequence[Anatomy]) -> Iterator[str]:
     """Yield the lines of the table of those counts whose systems have no options, by system and stack."""
-    rows = [_row(found) for found in counts if not found.options]
+    rows = [[found.title, found.stack, *cells(found)] for found in counts if not found.options]
     if not rows:
-        yield NONE
+        yield EMPTY
         return
-    yield from markdown_grid(["System", "Stack", *(title for title, _, _ in COLUMNS)], rows).splitlines()
+    yield from markdown_grid(["System", "Stack", *COUNTS], rows).splitlines()
 
 
 def distance_table(counts: Sequence[Anatomy], measured: Sequence[Mapping[str, Cell]]) -> Iterator[str]:
@@ -79,7 +81,7 @@ def distance_table(counts: Sequence[Anatomy], measured: Sequence[Mapping[str, Ce
                 said = f"{number(predicted, 3)} ms", estimate_text(far), f"{error:+.0f} %".replace("-", "−")
                 rows.append([found.title, shown(trips), shown(own), f"{rtt} ms", *said])
     heads = ("System", "Round trips in series to the store", "Of the catalog's server", "Distance")
-    yield from markdown_grid([*heads, "Predicted", "Measured", "Error"], rows).splitlines() if rows else [NONE]
+    yield from markdown_grid([*heads, "Predicted", "Measured", "Error"], rows).splitlines() if rows else [EMPTY]
 
 
 def in_sequence(counts: Sequence[Anatomy]) -> list[Anatomy]:
@@ -95,7 +97,7 @@ def sequence_lines(counts: Sequence[Anatomy]) -> Iterator[str]:
     """Yield the picture's place in the page, and which systems ask no server."""
     drawn = in_sequence(counts)
     if not drawn:
-        yield NONE
+        yield EMPTY
         return
     titles = [each.title for each in drawn]
     yield f"![What one commit of {listed(titles)} asks its servers, in order](images/{Path(PICTURE).name})"
@@ -107,14 +109,15 @@ def _is_to_store(name: str) -> bool:
     return name.startswith(f"round trips to {SeaweedFS.title} ")
 
 
-def _row(found: Anatomy) -> list[str]:
-    return [found.title, found.stack, *(_cell(found, source, wanted) for _, source, wanted in COLUMNS)]
+def cells(found: Anatomy) -> list[str]:
+    """Return the counts of COUNTS as text."""
+    return [_cell(found, source, wanted) for _, source, wanted in COLUMNS]
 
 
 def _cell(found: Anatomy, source: Source, wanted: Wanted) -> str:
     """Return the sum of the wanted counts at commit YOUNG, and at OLD if that differs; a dash if none is counted."""
     if source in found.not_counted:
-        return "–"
+        return NONE
     young, old = (_sum(found.commits[number].get(source, {}), wanted) for number in (YOUNG, OLD))
     room = BYTES_DIFFER * young[1] if source is Source.BYTES else 0
     is_same = young[0] - room <= old[1] and old[0] <= young[1] + room

@@ -5,6 +5,7 @@ The gallery is the same page with the report's first table for one or more archi
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,8 @@ SCRIPTS = (
     *("plot.js", "plots.js", "claims.js", "runs.js", "app.js"),
 )
 MOST_BYTES = 5_000_000  # above this size, details of runs are omitted
+MOST_ON_SITE = 290_000  # the same for a page of the results site, less the list of downloads
+POINTS = "points.html"
 OVER_TIME = ("write", "read", "cpu", "disk")  # points over the seconds of a run
 DOWNLOADS = (  # files in the folder of the page, and what they hold
     ("paper.pdf", "a paper of these results"),
@@ -42,7 +45,7 @@ DOWNLOADS = (  # files in the folder of the page, and what they hold
     ("metrics.duckdb", "every measurement, to query"),
     ("plan.json", "the settings of every series"),
 )
-WHOLE = "The files of each run lie below runs/, in the folder of this page."
+WHOLE = "Files of each run lie below runs/, in the folder of this page."
 
 
 def write_report(run_set: RunSet, subjects: Sequence[Subject], notes: Sequence[str]) -> Path:
@@ -58,6 +61,30 @@ def write_report(run_set: RunSet, subjects: Sequence[Subject], notes: Sequence[s
     write_page(data, results / "report.html")
     write_answer(results, in_lines(data["answers"], data["synthetic"], run_set.is_repeated))
     return results / "report.html"
+
+
+def write_site_report(
+    run_set: RunSet,
+    subjects: Sequence[Subject],
+    notes: Sequence[str],
+    downloads: Sequence[tuple[str, str]],
+    target: Path,
+) -> None:
+    """Write the report of an archive as a page of the results site, whose other pages have its claims and tables.
+
+    Where it would be larger than a page of the site, POINTS beside it is the same report with the times of single
+    operations. `downloads` are paths from the page, each with a description. Each run links to its run.json.
+    """
+    data = report_data(run_set, subjects, {}, notes) | {"claims": None, "back": "index.html"}
+    for series in data["series"]:
+        _manifests(series)
+    whole = copy.deepcopy(data)
+    thin(data, lambda values: len(_page(values).encode()) < MOST_ON_SITE)
+    if data != whole:
+        thin(whole, lambda values: len(_page(values).encode()) <= MOST_BYTES)
+        write_page(whole | {"downloads": downloads}, target.with_name(POINTS))
+        downloads = [(POINTS, "this page with the times of single operations and all facts of each run"), *downloads]
+    write_page(data | {"downloads": downloads}, target)
 
 
 def write_page(values: Mapping[str, Any], target: Path) -> None:
@@ -228,6 +255,7 @@ def _data(shelf: _Shelf, colours: dict[str, str]) -> dict[str, Any]:
         "answers": shelf.answers,
         "matrix": {"questions": list(shelf.questions.values()), "groups": shelf.groups},
         "gallery": shelf.archives,
+        "back": "index.html",
         "durability": [],
         "synthetic": bool(synthetic),
         "sampling": "",

@@ -20,7 +20,9 @@ from tidemark.results.report.page import PAGE
 from tidemark.results.site.sets import cell_parts, here, identity, without_identity
 
 TEMPLATES = REPOSITORY / "workflow" / "report" / "site"
-STYLE = "style.css"
+GENERAL = "site"  # the card of pages without one of their own
+FEED = "feed.xml"
+STYLE, FACETS = "style.css", "facets.js"
 COLOURS = re.compile(r":root[^{]*\{([^}]*)\}")  # in the report's style: the light ones, then the dark ones
 STUDIES = "docs/studies.md"
 SCROLL = '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>'
@@ -33,23 +35,38 @@ ENVIRONMENT.filters.update({each.__name__: each for each in (cell_parts, here, i
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The folder of a site. `addresses` are the pages that texts may link to, as paths in the folder."""
+    """The folder of a site. `addresses` are the pages that texts may link to, as paths in the folder.
+
+    `public` is the address of the web at which it will be, with a slash at its end; empty if it is not known.
+    """
 
     folder: Path
     addresses: Collection[str]
+    public: str = ""
 
-    def write(self, address: str, template: str, **values: Any) -> None:
-        """Write the page `address` from a template; `root` leads from the page to the folder of the site."""
-        root = "../" * address.count("/")
-        self.put(address, ENVIRONMENT.get_template(template).render(root=root, address=address, **values))
+    def write(self, address: str, template: str, card: str = GENERAL, **values: Any) -> None:
+        """Write the page `address` from a template; `root` leads from the page to the folder of the site.
 
-    def put(self, address: str, content: str) -> None:
+        `card` is the name of the picture that other sites show beside a link to the page.
+        """
+        url = self.public and self.public + re.sub(r"(^|/)index\.html$", r"\1", address)
+        about = {
+            "root": "../" * address.count("/"),
+            "address": address,
+            "public": self.public,
+            "url": url,
+            "card": card,
+        }
+        self.put(address, ENVIRONMENT.get_template(template).render(**about, **values))
+
+    def put(self, address: str, content: str | bytes) -> None:
         path = self.folder / address
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
 
     def put_style(self) -> None:
-        """Write the style of all pages, with the report's colours."""
+        """Write the style of all pages, with the report's colours, and the script that filters tables."""
+        self.put(FACETS, (TEMPLATES / FACETS).read_text())
         light, dark = COLOURS.findall((PAGE / STYLE).read_text())[:2]
         colours = f":root {{{light}}}\n@media (prefers-color-scheme: dark) {{ :root {{{dark}}} }}\n"
         self.put(STYLE, colours + (TEMPLATES / STYLE).read_text())

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
 
 from tidemark import __version__
 from tidemark.results.claims.judge import Row
 from tidemark.results.reference.content import TABLES, Held
 from tidemark.results.reference.glance import released
-from tidemark.results.site.html import Site, address_of
+from tidemark.results.site.html import FEED, Site, address_of
+from tidemark.results.site.rows import runs_of
 from tidemark.results.site.sets import ResultSet, identity, without_identity
 
 INDEX, SCHEMA_VERSION = "index.json", 1
+THEN_AND_NOW = "releases/then-and-now/index.html"
 MARK = "tidemark_site"  # the key of INDEX that tells that a folder is a site
 RESULTS = "Stream writes, many writers, freshness and catalog servers of lakehouse tables, measured by Tidemark."
 MOST_CELLS = 4_000  # that a page shows of a table: about 200 kB
@@ -38,16 +43,22 @@ class Archive:
 
 
 def write_set(site: Site, of: ResultSet, description: Sequence[str]) -> None:
-    """Write the page of a study and one of each table, with its CSV.
+    """Write the page of a study, one of each table, with its CSV, and one of the runs of each system.
 
     `description` is a text of docs/studies.md about the study.
     """
-    about = {"description": of.question, "set": of}
+    about: dict[str, Any] = {"description": of.question, "set": of, "card": of.about.study}
     for table in of.tables():
         address = f"{of.address}/{TABLES}/{table.name}"
         site.put(f"{address}.csv", table.csv())
         most = max(MOST_CELLS // len(table.columns), 1)
         site.write(f"{address}.html", "table.html", title=table.title, **about, table=table, most=most)
+    for name, title in of.measured_systems.items():
+        names, runs = runs_of(name, of.reference.runs)
+        page = f"systems/{name}/index.html"
+        shown: dict[str, Any] = {"name": title, "names": names, "runs": runs, "command": of.command_of(name)}
+        shown["system"] = page if page in site.addresses else ""
+        site.write(f"{of.address}/runs/{name}.html", "runs.html", title=f"Runs of {title}", **about, **shown)
     address = f"{of.address}/index.html"
     text = site.markdown(description, "docs/studies.md", address)
     site.write(address, "study.html", title=of.title, **about, text=text)
@@ -97,15 +108,31 @@ def write_machines(site: Site, sets: Sequence[ResultSet]) -> None:
     _list(site, "machines", "Machines", lead, sections)
 
 
+def write_then_and_now(site: Site, lines: Sequence[str], of: ResultSet) -> None:
+    """Write the page that compares the releases of two stacks, from its text and the results that it is about."""
+    title = "Then and now: each system with two sets of releases"
+    site.write(
+        THEN_AND_NOW,
+        "then-and-now.html",
+        title=title,
+        description=f"{title}. {RESULTS}",
+        set=of,
+        text=site.markdown(lines, "docs/studies.md", THEN_AND_NOW),
+    )
+
+
 def write_releases(site: Site, sets: Sequence[ResultSet]) -> None:
     """Write the page of the releases that each study measured, an anchor for each stack."""
     lead = "The programs behind each result, as they reported themselves; a stack is a locked set of client libraries."
+    if THEN_AND_NOW in site.addresses:
+        lead += Markup(' <a href="then-and-now/index.html">Each system with two stacks</a>, side by side.')
     sections: Sections = []
     for of in sets:
         for stack in of.about.stacks:
             items = [(of.title, f"{of.address}/index.html", f"; measured: {of.measured}")]
             items.append((released(of.about, stack), "", ""))
-            sections.append((f"{of.about.name}, stack {stack}", f"{of.anchor}-{stack}", items))
+            when = f", {of.measured}" if of.newest else ""
+            sections.append((f"{of.about.name}, stack {stack}{when}", f"{of.anchor}-{stack}", items))
     _list(site, "releases", "Releases", lead, sections)
 
 
@@ -117,6 +144,13 @@ def write_archives(site: Site, archives: Sequence[Archive]) -> None:
         address, title = f"archives/{archive.digest}/index.html", f"Archive {archive.name}"
         told = f"{title}: {', '.join(of.about.study for of in archive.sets)}. {RESULTS}"
         site.write(address, "archive.html", title=title, description=told, archive=archive)
+
+
+def write_feed(site: Site, sets: Sequence[ResultSet]) -> None:
+    """Write the feed of the results whose time was recorded, the newest first; none if there are none."""
+    dated = sorted((each for each in sets if each.reference.last), key=lambda each: each.reference.last, reverse=True)
+    if dated:
+        site.write(FEED, "feed.xml", description=RESULTS, sets=dated)
 
 
 def write_index(site: Site, sets: Sequence[ResultSet]) -> None:

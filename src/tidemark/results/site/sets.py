@@ -1,28 +1,38 @@
-"""Reference results as the pages of the site show them: claims sorted, numbers as text, machines with an anchor."""
+"""Result sets as the pages of the site show them: claims sorted, numbers as text, machines with an anchor."""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from tidemark.analysis.formatting import Cell, MissingCell, estimate_text, shown
 from tidemark.analysis.statistics import Estimate
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_TESTABLE, REPRODUCED, VERDICTS
 from tidemark.results.claims.judge import counts_text
-from tidemark.results.reference.content import TABLES, About, Held, Reference
+from tidemark.results.reference.content import TABLES, About, Held, Reference, RunValues
+from tidemark.results.site.rows import Row, Traits, rows_of
 from tidemark.results.tables.table import Table, read_table
+from tidemark.schema import sections
 
 IDENTITY = re.compile(r" \(identity (\w+)\)")
 LATER = {INCONCLUSIVE: 1, REPRODUCED: 2, NOT_TESTABLE: 3}  # verdicts that surprise less than others
+DIGITS = 12  # of a SHA-256, in an address
 
 
 @dataclass(frozen=True, slots=True)
 class ResultSet:
-    """Results of a study in the folder `address` of the site; `first` are its systems with the usual columns."""
+    """Results of a study in the folder `address` of the site; `first` are its systems with the usual columns.
+
+    `permanent` is the address that these results keep when newer ones take their place; None for those of an archive,
+    whose address never changes. `newest` is the address of the newest results of the study if this one is permanent.
+    `listed` is the address under which the pages of machines and releases name them. `run_files` are the addresses of
+    the run.json of each run, by study, system, mode, stack, sweep, repeat and run.
+    """
 
     address: str
     place: Path
@@ -30,6 +40,13 @@ class ResultSet:
     question: str
     reference: Reference
     first: Table | None
+    listed: str
+    systems: Mapping[str, Traits]  # by title, those that Tidemark knows
+    units: Mapping[str, str]  # of the values of runs, by name
+    permanent: str | None = None
+    newest: str | None = None
+    earlier: Mapping[str, str] = field(default_factory=dict)  # days by address, of the same study, the newest first
+    run_files: Mapping[tuple[str | int, ...], str] = field(default_factory=dict)
 
     @property
     def about(self) -> About:
@@ -37,7 +54,11 @@ class ResultSet:
 
     @property
     def anchor(self) -> str:
-        return self.address.replace("/", "-")
+        return self.listed.replace("/", "-")
+
+    @property
+    def is_archived(self) -> bool:
+        return self.permanent is None
 
     @property
     def measured(self) -> str:
@@ -49,6 +70,31 @@ class ResultSet:
         about = self.about
         words = [f"studies=[{about.study}]", f"protocol={about.protocols[0]}", f"stacks=[{', '.join(about.stacks)}]"]
         return f"./tidemark all --config {shlex.join(words)}"
+
+    def command_of(self, system: str) -> str:
+        """Return the command that measures one system again."""
+        known = sections()[self.about.study]["properties"]
+        if "systems" not in known:
+            return self.command
+        options = known["systems"].get("default", {}).get(system, {})
+        return f"{self.command} {shlex.quote(f'{self.about.study}.systems={json.dumps({system: options})}')}"
+
+    @property
+    def measured_systems(self) -> dict[str, str]:
+        """Return the titles of the systems whose runs have a page, by name."""
+        titles = {traits.name: title for title, traits in self.systems.items()}
+        return {run.system: titles.get(run.system, run.system) for run in self.reference.runs}
+
+    def rows(self, table: Table) -> list[Row]:
+        """Return the rows of a table; the names of systems lead to their runs."""
+        return rows_of(
+            table, self.systems, {name: f"{self.address}/runs/{name}.html" for name in self.measured_systems}
+        )
+
+    def file_of(self, run: RunValues) -> str:
+        """Return the address of the run.json of a run; empty if the site does not have it."""
+        which = self.about.study, run.system, run.mode, run.stack, run.sweep, run.repeat, run.run
+        return self.run_files.get(which, "")
 
     @property
     def counts(self) -> dict[str, str]:
@@ -76,6 +122,7 @@ class ResultSet:
         below = f"{self.address}/{TABLES}"
         return {
             "address": f"{self.address}/index.html",
+            "permanent": f"{self.permanent or self.address}/index.html",
             "results": f"{self.address}/reference.json",
             "measured": list(self.reference.days),
             **asdict(self.about),
@@ -84,6 +131,16 @@ class ResultSet:
                 for name, title in names.items()
             ],
         }
+
+
+def permanent_address(study: str, reference: Reference) -> str:
+    """Return the address that results keep: their study's, with their first day and the archive they were made from.
+
+    The archive stands in it, as code may be measured with more than once a day.
+    """
+    about = reference.about
+    origin = (about.archive or about.harnesses[0])[:DIGITS]
+    return f"{study}/{'-'.join((*reference.days[:1], origin))}"
 
 
 def here(held: Held) -> str:
