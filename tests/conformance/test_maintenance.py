@@ -39,6 +39,7 @@ def test_maintenance_keeps_all_rows_and_removes_small_files(name: str, open_tabl
         writer.write(trips(YELLOW, ROWS, ROWS * batch))
     before, inlined = len(system.data_files()), system.inlined_rows()
     assert writer.count() == client.count() == BATCHES * ROWS
+    assert tuple(client.maintenance()) == kind.operations(kind.Options())
     for operation in client.maintenance().values():
         operation()
     assert sorted(system.ids().to_pylist()) == list(range(BATCHES * ROWS))
@@ -50,6 +51,8 @@ def test_maintenance_keeps_all_rows_and_removes_small_files(name: str, open_tabl
     writer.refresh()
     writer.write(trips(YELLOW, ROWS, ROWS * BATCHES))  # an earlier writer can still write
     assert writer.count() == client.count() == (BATCHES + 1) * ROWS
+    if Capability.HISTORY in kind.capabilities:
+        assert system.visible_rows() == (BATCHES + 1) * ROWS
     for each in (writer, client):
         each.close()
 

@@ -272,6 +272,11 @@ class Lance(FullDurability):
     def write(self, rows: pa.Table) -> None:
         self._append(rows)
 
+    @classmethod
+    def operations(cls, options: Any) -> tuple[str, ...]:
+        del options
+        return ("compact", "cleanup")
+
     def client_factory(self) -> ClientFactory:
         return self._entrance()
 

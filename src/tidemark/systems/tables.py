@@ -163,6 +163,11 @@ class TableSystem(System):
         can = Capability.ADD_COLUMN in cls.capabilities | cls.of_release()
         return None if can else f"{cls.title}: its client cannot add a column"
 
+    @classmethod
+    def operations(cls, options: Any) -> tuple[str, ...]:
+        """Return the names of its clients' maintenance operations with `options`, in order of execution."""
+        raise NotImplementedError(f"{cls.name} declares no {Capability.MAINTENANCE}")
+
     def client_factory(self) -> ClientFactory:
         """Return the `ClientFactory` for other processes that write to the table; requires `Capability.WRITERS`.
 

@@ -184,6 +184,11 @@ class DeltaRs(DeltaTable):
         assert self._writer is not None
         self._writer.table.alter.add_columns(Field(name, PrimitiveType("long")))
 
+    @classmethod
+    def operations(cls, options: Any) -> tuple[str, ...]:
+        del options
+        return ("compact", "vacuum", "checkpoint")
+
     def client_factory(self) -> ClientFactory:
         return self._entrance()
 

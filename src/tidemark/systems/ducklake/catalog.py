@@ -32,6 +32,10 @@ ADDED = """
     FROM ducklake_data_file AS file JOIN ducklake_table USING (table_id)
     WHERE ducklake_table.table_name = {} GROUP BY 1
 """
+CURRENT = """
+    SELECT coalesce(sum(file.record_count), 0) FROM ducklake_data_file AS file JOIN ducklake_table USING (table_id)
+    WHERE ducklake_table.table_name = {} AND file.end_snapshot IS NULL
+"""
 INLINED = """
     SELECT inlined.table_name FROM ducklake_inlined_data_tables AS inlined JOIN ducklake_table USING (table_id)
     WHERE ducklake_table.table_name = {} AND end_snapshot IS NULL
@@ -56,6 +60,17 @@ def history(ask: Ask, table: str) -> list[Committed]:
         ask("SELECT snapshot_id, extract(epoch FROM snapshot_time) * 1000 FROM ducklake_snapshot")
     )
     return [Committed(float(made[number]), int(counted[number])) for number in sorted(counted) if number in made]
+
+
+def visible_rows(ask: Ask, table: str) -> int:
+    """Return the row count of `table`, in files and inlined, also once snapshots were expired.
+
+    One query counts both: between two, a flush would move rows from one to the other.
+    """
+    counts = [CURRENT.format(literal(table))]
+    for (inlined,) in ask(INLINED.format(literal(table))):
+        counts.append(f"SELECT count(*) FROM {identifier(inlined)} WHERE end_snapshot IS NULL")
+    return _number(ask, f"SELECT {' + '.join(f'({each})' for each in counts)}")
 
 
 def refused(ask: Ask) -> int:

@@ -90,7 +90,8 @@ class CatalogInPostgres(SharedCatalog):
         return open_postgres(self._postgres, self._database)
 
     def visible_rows(self) -> int:
-        return sum(each.rows for each in self.history())
+        with self._open_query() as ask:
+            return catalog.visible_rows(ask, TABLE_NAME)
 
     def history(self) -> Sequence[Committed]:
         with self._open_query() as ask:

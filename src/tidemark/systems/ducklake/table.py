@@ -179,6 +179,11 @@ class DuckLakeTable(Stored, DuckDBSystem):
     def merge(self) -> None:
         self._call(*MERGING.values())
 
+    @classmethod
+    def operations(cls, options: Any) -> tuple[str, ...]:
+        inlines = cls.inlines_all if options.inline_rows is None else options.inline_rows > 0
+        return tuple(FLUSHING if inlines else MERGING)
+
     def client_factory(self) -> DuckDBClientFactory:
         return replace(
             super().client_factory(),

@@ -132,6 +132,11 @@ class IcebergPyIceberg(IcebergTable):
         with self._table.update_schema() as change:
             change.add_column(name, LongType())
 
+    @classmethod
+    def operations(cls, options: Any) -> tuple[str, ...]:
+        del options
+        return ("expire",)
+
     def client_factory(self) -> ClientFactory:
         return PyIcebergClientFactory(self._access(self.folder), (self._namespace, TABLE_NAME), self.context.threads)
 
