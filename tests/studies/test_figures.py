@@ -15,6 +15,7 @@ from tests.runs.runset import DUCKLAKE, PYICEBERG, write_run_set
 
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.statistics import Estimate
+from tidemark.planner.frontier import PolicyCost
 from tidemark.results.figures import style
 from tidemark.results.figures.context import DrawnFigure, FigureContext
 from tidemark.runs.run import Run
@@ -146,6 +147,24 @@ def test_freshness_against_cost(context: FigureContext, monkeypatch: pytest.Monk
         boxes = [text.get_window_extent().shrunk(0.8, 0.8) for text in words]
         assert len(boxes) == len(points)
         assert not any(box.count_overlaps([other for other in boxes if other is not box]) for box in boxes)
+
+
+def test_policies_on_the_frontier_are_joined(context: FigureContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    planted = {"none": (0.3, 90.0, 0.1), "merge-50": (0.4, 40.0, 0.5), "all-50": (0.5, 41.0, 0.6)}
+    every = [
+        (
+            SimpleNamespace(**{**vars(series(context, TITLES[0], name)), "settings": tuple(
+                {"policy": "100ms", "rate": 1000, "upkeep": name}.items())}),
+            PolicyCost("ducklake", TITLES[0], "thesis", 1000, name, *costs),
+        )
+        for name, costs in planted.items()
+    ]  # fmt: skip
+    monkeypatch.setattr(freshness, "policy_costs", lambda _: every)
+    (axes,) = axes_of(partial(freshness.frontier, context))
+    assert marks(axes, TITLES[0], context) == [(0.3, 90.0), (0.4, 40.0), (0.5, 41.0)]
+    joined = [line.get_xydata().tolist() for line in axes.lines if line.get_zorder() == 0]
+    assert joined == [[[0.3, 90.0], [0.4, 40.0]]], "the third is beaten by the second"
+    assert {text.get_text() for text in axes.texts} == {"100ms, none", "100ms, merge 50", "100ms, all 50"}
 
 
 def test_lags_over_time(context: FigureContext, monkeypatch: pytest.MonkeyPatch) -> None:

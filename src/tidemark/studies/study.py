@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tidemark.config import Config
     from tidemark.measure.workload import Workload
     from tidemark.planner.cost_model import Age, Cost
+    from tidemark.planner.frontier import PolicyCost
     from tidemark.results.claims.claims import ClaimSet
     from tidemark.results.figures.context import FigureSpec
     from tidemark.results.publication import PaperSection, Publication
@@ -91,14 +92,20 @@ def no_costs(_measures: Measures) -> Iterator[Cost | Age]:
     return iter(())
 
 
+def no_policies(_measures: Measures) -> Iterator[PolicyCost]:
+    """Return an empty iterator, for a study that does not measure policies of upkeep."""
+    return iter(())
+
+
 @dataclass(frozen=True, slots=True)
 class Results:
     """Parts that turn a study's runs into results, in addition to the tables and figures that all studies share.
 
     `views` is SQL that creates the study's views in the metrics database. `notes` return the notes required next to its
     numbers in the report, and `questions` are the columns of the report's first table. `costs` yields measured commit
-    times, from which other loads are predicted. `first_figure` names the figure that represents the study where one
-    picture is shown; empty means the first figure. `run_files` describes what the study adds to the files of its runs.
+    times, from which other loads are predicted, and `policies` those of policies of upkeep. `first_figure` names the
+    figure that represents the study where one picture is shown; empty means the first figure. `run_files` describes
+    what the study adds to the files of its runs.
     """
 
     quantities: MetricSet
@@ -111,6 +118,7 @@ class Results:
     questions: tuple[SummaryMetric, ...] = ()
     views: str = ""
     costs: Callable[[Measures], Iterator[Cost | Age]] = no_costs
+    policies: Callable[[Measures], Iterator[PolicyCost]] = no_policies
     first_figure: str = ""
     run_files: RunFiles | None = None
 

@@ -42,7 +42,7 @@ def test_policies_are_times_numbers_of_rows_or_every_event() -> None:
 def test_each_system_has_its_policies_its_rates_and_kills() -> None:
     plan = make_plan(load(SHIPPED, [*CHOSEN, "freshness.systems={delta-rs: {}, kafka-connect-iceberg: {}}"]))
     modes = {name: {spec.mode for spec in plan.series if spec.name == name} for name in ("delta-rs",)}
-    assert modes["delta-rs"] == {"1s-200-json", "1s-200-json-kills-1"}
+    assert modes["delta-rs"] == {"1s-200-json", "1s-200-json-kills-1", "100ms-200-json-upkeep-all-10"}
     of_connect = [spec for spec in plan.series if spec.name == "kafka-connect-iceberg"]
     assert {spec.mode for spec in of_connect} == {"1s-200-json", "1s-200-json-kills-1"}
     lengths = {FreshnessSettings.of(spec).kills: spec.window_seconds for spec in of_connect}
@@ -104,10 +104,40 @@ def test_quick_has_the_sizes_that_its_time_was_estimated_with() -> None:
         [spec for spec in series if (spec.system == "kafka-connect-iceberg") is is_pipeline]
         for is_pipeline in (False, True)
     )
-    assert (len(own), len(connect)) == (3 * 7, 2 * 2 + 1)
+    kept = [spec for spec in own if FreshnessSettings.of(spec).upkeep]
+    own = [spec for spec in own if spec not in kept]
+    assert (len(own), len(connect), len(kept)) == (3 * 7, 2 * 2 + 1, 6 * 4)
+    measured = [spec for spec in kept if Freshness.unavailable(spec, variant_of(spec)) is None]
+    assert len(measured) == 4 + 3 + 3 + 4 and {spec.window_seconds for spec in kept} == {20.0}
     # Windows only, in seconds: at least two commits, 5 more for a kill, and 6 steps of 8 for a climb (Connect: one).
     assert sum(spec.window_seconds for spec in own) == 3 * (4 * 8 + 20 + 18 + 48)
     assert sum(spec.window_seconds for spec in connect) == 2 * (8 + 18) + 48
+
+
+KEPT = f"{sizes('1s')[:-1]}, upkeep: {{systems: [SYSTEMS], policies: [1s none, 1s merge 5], rates: [9], " \
+       "window_seconds: 1}}"  # fmt: skip
+
+
+def test_upkeep_is_measured_of_the_tables_that_the_section_lists_and_their_like() -> None:
+    asked = f"freshness.protocols={{smoke: {KEPT}}}".replace("SYSTEMS", "ducklake, ducklake-inlined, delta-rs")
+    series = make_plan(load(SHIPPED, [*CHOSEN, asked, "freshness.systems={ducklake: {}}"])).series
+    assert all(FreshnessSettings.of(spec).is_steady == ("upkeep" not in spec.mode) for spec in series)
+    assert all("upkeep" in dict(spec.settings) for spec in series if "upkeep" in spec.mode)
+    reasons = {(spec.name, FreshnessSettings.of(spec).upkeep): Freshness.unavailable(spec, variant_of(spec))
+               for spec in series}  # fmt: skip
+    locked = "its catalog is a DuckDB file, which one process at a time may have open"
+    assert reasons == {
+        ("ducklake", "none"): None, ("ducklake", "merge-5"): None,
+        ("ducklake-inlined", "none"): locked, ("ducklake-inlined", "merge-5"): locked,
+    }  # fmt: skip
+    (spec,) = (spec for spec in series if spec.name == "ducklake" and spec.mode.endswith("merge-5"))
+    assert (spec.mode, spec.window_seconds) == ("1s-9-json-upkeep-merge-5", 2.0), "two commits at least"
+
+
+def test_series_without_upkeep_keep_their_fingerprints() -> None:
+    (spec,) = make_plan(load(SHIPPED, [*CHOSEN, f"freshness.protocols={{smoke: {sizes('1s', '[1s]')}}}",
+                                       "freshness.systems={delta-rs: {}}"])).series  # fmt: skip
+    assert "upkeep" not in dict(spec.settings) and FreshnessSettings.of(spec).upkeep == ""
 
 
 def test_pipelines_get_json_whatever_encoding_is_configured() -> None:
@@ -131,6 +161,15 @@ def test_a_window_is_long_enough_for_two_commits() -> None:
             f"freshness.protocols={{smoke: {sizes('1s')[:-1]}, ramp: {{rate: 9, steps: 1, step_seconds: 1, without: "
             "[lanse]}}}",
             r"smoke\.ramp\.without': found 'lanse'; allowed: .*did you mean 'lance'",
+        ),
+        (f"freshness.protocols={{smoke: {KEPT}}}".replace("SYSTEMS", "lanse"), "upkeep.systems': found 'lanse'"),
+        (
+            f"freshness.protocols={{smoke: {KEPT}}}".replace("SYSTEMS", "kafka-connect-iceberg"),
+            "found 'kafka-connect-iceberg', which is a pipeline.*; allowed: a table",
+        ),
+        (
+            f"freshness.protocols={{smoke: {KEPT}}}".replace("SYSTEMS", "ducklake").replace("merge 5", "mend 5"),
+            r"policies.*1s mend 5",
         ),
         ("freshness.systems={rest-memory: {}}", "rest-memory.*a catalog server; allowed: a table, or a pipeline"),
         ("freshness.systems={kafka-connect-iceberg: {commit_timeout_ms: 5}}", "found 5; allowed: at least 1000"),

@@ -9,7 +9,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from tidemark.settings import DAY, UNIQUE, Protocols, Seconds, Shipped, Systems, Text, about, one_of_these
 
 Rate = Annotated[int, Meta(ge=1, le=100_000)]
-PolicyName = Annotated[str, Meta(pattern="^(event|[1-9][0-9]*(ms|s|rows))$")]
+WHEN, KINDS = "event|[1-9][0-9]*(ms|s|rows)", "merge|expire|flush|checkpoint"
+PolicyName = Annotated[str, Meta(pattern=f"^({WHEN})$")]
+UpkeepPolicy = Annotated[str, Meta(pattern=f"^({WHEN}) (none|(all|({KINDS})( ({KINDS}))*) [1-9][0-9]*( beside)?)$")]
 
 
 class Ramp(Struct, frozen=True, kw_only=True):
@@ -28,6 +30,34 @@ class Ramp(Struct, frozen=True, kw_only=True):
     step_seconds: Annotated[
         Seconds, about("Length of each step; a slope can be judged if a step has at least 4 commits.")
     ]
+
+
+class Upkeep(Struct, frozen=True, kw_only=True):
+    """Tables that are maintained while Tidemark's own consumer writes to them: a series per system, rate and policy;
+    left out: none.
+    """
+
+    systems: Annotated[
+        tuple[Text, ...],
+        UNIQUE,
+        about(
+            "Names of 'systems'; others have no effect. ducklake-inlined-postgres and ducklake-inlined are measured "
+            "if ducklake is, iceberg-duckdb if iceberg-pyiceberg is."
+        ),
+    ]
+    policies: Annotated[
+        tuple[UpkeepPolicy, ...],
+        UNIQUE,
+        about(
+            "When the consumer commits, as in the protocol's 'policies', and what is done after how many commits: "
+            "'100ms none', '1s merge 100', '1s merge expire 100 beside'. merge: merge small files. expire: expire "
+            "snapshots and remove files that are not needed. flush: write inlined rows to files. checkpoint: write a "
+            "checkpoint of the log. all: whatever the client offers. The consumer does it between two commits, or, "
+            "with beside, a second process."
+        ),
+    ]
+    rates: Annotated[tuple[Rate, ...], UNIQUE, about("Events per second that are due, a series each.")]
+    window_seconds: Annotated[Seconds, about("Seconds for which events arrive; at least two commits by time.")]
 
 
 class Protocol(Struct, frozen=True, kw_only=True):
@@ -73,6 +103,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
     ]
     window_seconds: Annotated[Seconds, about("Seconds for which events arrive; at least two commits by time.")]
     ramp: Ramp | UnsetType = UNSET
+    upkeep: Upkeep | UnsetType = UNSET
     own_drain_seconds: (
         Annotated[
             Seconds,
@@ -93,19 +124,35 @@ class Protocol(Struct, frozen=True, kw_only=True):
 
 
 POLICIES = ["event", "100ms", "1s", "10s", "1000rows"]
+KEPT = [
+    "ducklake", "ducklake-inlined-postgres", "ducklake-inlined", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs",
+]  # fmt: skip
 SMOKE = {
     "policies": [], "intervals": [], "rate": 200, "rates": [200], "policy": "1s", "kills": 1, "kill_rate": 200,
     "kill_seconds": 3, "window_seconds": 3, "drain_seconds": 20,
+    "upkeep": {
+        "systems": ["ducklake", "delta-rs"], "policies": ["100ms all 10"], "rates": [200], "window_seconds": 3,
+    },
 }  # fmt: skip
 QUICK = {
     "policies": POLICIES, "intervals": ["1s"], "rate": 1000, "rates": [1000], "policy": "1s", "kills": 2,
     "kill_rate": 200, "kill_seconds": 5, "window_seconds": 8, "drain_seconds": 120, "own_drain_seconds": 20,
     "ramp": {"rate": 1000, "steps": 6, "step_seconds": 8, "without": ["kafka-connect-iceberg"]},
+    "upkeep": {
+        "systems": KEPT, "rates": [1000], "window_seconds": 20,
+        "policies": ["100ms none", "100ms merge 20", "100ms all 20", "100ms all 20 beside"],
+    },
 }  # fmt: skip
 THESIS = {
     "policies": POLICIES, "intervals": ["1s", "5s", "30s", "300s"], "rate": 1000,
     "rates": [100, 300, 1000, 3000, 10000], "policy": "1s", "kills": 2, "kill_rate": 1000, "kill_seconds": 60,
     "window_seconds": 300, "drain_seconds": 700, "ramp": {"rate": 100, "steps": 10, "step_seconds": 60},
+    "upkeep": {
+        "systems": KEPT, "rates": [100, 1000], "window_seconds": 300,
+        "policies": [
+            "100ms none", "100ms merge 500", "100ms all 500", "100ms all 500 beside", "1s none", "1s all 50",
+        ],
+    },
 }  # fmt: skip
 
 

@@ -1,5 +1,7 @@
 """Tidemark's consumer, a separate process that reads events from the topic and commits rows to the table by a policy.
 
+The program also is the process beside a consumer that maintains the table.
+
 It resumes where the table ends, and keeps no other state: with one consumer and one partition, the table holds a prefix
 of the events. A consumer killed inside a commit may leave one behind that appears after the next consumer has read the
 table's length; nothing here prevents that, and the oracle would detect it.
@@ -29,6 +31,7 @@ from tidemark.stream.events import Encoding
 from tidemark.stream.json_events import JsonCodec
 from tidemark.stream.paced import JSON
 from tidemark.studies.freshness.settings import Policy
+from tidemark.studies.freshness.upkeep import Account, Upkeep, UpkeepOrder, UpkeepWriter, keep
 from tidemark.systems.sinks import Source
 from tidemark.systems.tables import TableSystem
 from tidemark.systems.writers import ClientFactory
@@ -51,6 +54,8 @@ class Order:
     schema: bytes  # of the events, as serialized by Arrow
     policy: Policy
     first: int  # number of the first event to read
+    upkeep: Upkeep | None = None  # of the table, between commits
+    account: Path | None = None  # file for the calls of commits and upkeep; None if there is no upkeep
 
 
 def decoder(order: Order, source: EventConsumer) -> Callable[[Sequence[bytes]], pa.Table]:
@@ -83,20 +88,27 @@ def gathered(client: confluent_kafka.Consumer, policy: Policy) -> list[bytes]:
 def work(order: Order) -> None:
     """Gather, decode and write, without end."""
     writer = order.client_factory.open()
+    write = writer.write
+    if order.upkeep is not None and order.account is not None:
+        write = UpkeepWriter(writer, order.upkeep, order.account).write
     with EventConsumer(order.bootstrap, order.topic, Encoding.RECORD) as source:
         decode = decoder(order, source)
         print("ready", flush=True)
         while True:
-            writer.write(decode(gathered(source.client, order.policy)))
+            write(decode(gathered(source.client, order.policy)))
 
 
 class OwnConsumer:
-    """The consumer's process, with the interface of a pipeline, so that it gets the same kills as the others."""
+    """The consumer's process, with the interface of a pipeline, so that it gets the same kills as the others.
 
-    def __init__(self, directory: Path, encoding: str, policy: Policy) -> None:
+    With upkeep beside the consumer there are two processes.
+    """
+
+    def __init__(self, directory: Path, encoding: str, policy: Policy, upkeep: Upkeep | None = None) -> None:
         self._log = directory / "consumer.log"
-        self._encoding, self._policy = encoding, policy
-        self._worker: Worker | None = None
+        self._path = directory / ".consumer-calls"  # no file of the table
+        self._encoding, self._policy, self._upkeep = encoding, policy, upkeep
+        self._workers: list[Worker] = []
         self._order: Order | None = None
         self._table: TableSystem | None = None
         self._ended_seconds = 0.0
@@ -112,42 +124,54 @@ class OwnConsumer:
             schema=source.schema.serialize().to_pybytes(),
             policy=self._policy,
             first=0,
+            upkeep=self._upkeep,
+            account=self._path if self._upkeep else None,
         )
         self._launch(self._order)
 
     def kill(self) -> None:
-        worker, self._worker = self._worker, None
-        if worker is None:
-            return
-        with suppress(OSError):
-            self._ended_seconds += cpu_seconds(worker.pid)
-        worker.end()
+        workers, self._workers = self._workers, []
+        for worker in workers:
+            with suppress(OSError):
+                self._ended_seconds += cpu_seconds(worker.pid)
+            worker.end()
 
     def again(self) -> None:
         assert self._order is not None and self._table is not None
         self._launch(replace(self._order, first=self._table.visible_rows()))
 
     def check(self) -> None:
-        """Raise SystemFailure, with the end of the log, if the process has ended."""
-        assert self._worker is not None
-        if not self._worker.is_alive():
-            raise self._worker.failure("ended on its own")
+        """Raise SystemFailure, with the end of the log, if a process has ended."""
+        for worker in self._workers:
+            if not worker.is_alive():
+                raise worker.failure("ended on its own")
 
     def stop(self) -> None:
         """Stop the process; events that it gathered and did not commit are dropped."""
         self.kill()
 
     def pids(self) -> list[int]:
-        return [] if self._worker is None else [self._worker.pid]
+        return [worker.pid for worker in self._workers]
+
+    def account(self) -> Account:
+        """Return the calls of commits and upkeep so far; none if it was started without upkeep."""
+        return Account.read(self._path)
 
     def ended_seconds(self) -> float:
         return self._ended_seconds
 
     def _launch(self, order: Order) -> None:
+        if self._upkeep is not None and self._upkeep.beside:
+            self._path.touch()
+            self._begin("the maintenance", UpkeepOrder(order.client_factory, self._upkeep, self._path))
+        self._begin("the consumer", order)
+
+    def _begin(self, name: str, order: Order | UpkeepOrder) -> None:
         command = [sys.executable, "-m", without_pandas.NAME, PROGRAM, os.getpid()]
-        self._worker = worker = Worker("the consumer", command, self._log)
+        worker = Worker(name, command, self._log)
+        self._workers.append(worker)
         worker.send(pickle.dumps(order))
-        late = f"the consumer was not ready within {READY_SECONDS:.0f} s; its log is {self._log}"
+        late = f"{name} was not ready within {READY_SECONDS:.0f} s; its log is {self._log}"
         worker.heard("ready", time.monotonic() + READY_SECONDS, late)
 
 
@@ -155,4 +179,7 @@ if __name__ == "__main__":
     die_with_parent(int(sys.argv[1]))
     os.umask(0o077)
     keep_loopback_direct()
-    work(pickle.load(sys.stdin.buffer))
+    given = pickle.load(sys.stdin.buffer)
+    if isinstance(given, UpkeepOrder):
+        keep(given)
+    work(given)

@@ -15,11 +15,13 @@ from matplotlib.transforms import Bbox
 from tidemark.analysis.formatting import listed
 from tidemark.analysis.measures import NotAvailable
 from tidemark.analysis.metrics import Metric
+from tidemark.planner.frontier import unbeaten
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec, Look
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.freshness.capacity import AGE_P95, STEP_CPU, STEP_FILES, OfStep, capacity
+from tidemark.studies.freshness.frontier import frontier_sentence, policy_costs
 from tidemark.studies.freshness.metrics import (
     CPU,
     FILES,
@@ -34,12 +36,14 @@ from tidemark.studies.freshness.metrics import (
 from tidemark.studies.freshness.settings import FreshnessSettings
 
 COST_TITLE, LAG_TITLE = "Freshness against cost", "How far tables lag behind the topic"
+FRONTIER_TITLE = "Freshness against cost with upkeep"
 PROCESSOR, DISK = (CPU, STEP_CPU), (FILES, STEP_FILES)
 
 
 def figure_specs() -> Iterator[FigureSpec]:
     yield FigureSpec("freshness-cost", COST_TITLE, cost)
     yield FigureSpec("freshness-lag", LAG_TITLE, over_time)
+    yield FigureSpec("freshness-frontier", FRONTIER_TITLE, frontier, optional=True)
 
 
 def _rate(run_set: list[Series]) -> int:
@@ -154,6 +158,48 @@ def cost(context: FigureContext) -> DrawnFigure:
     ]
     notes += [f"Not drawn: {', '.join(without)}."] if without else []
     return context.finish(made, COST_TITLE, notes, runs)
+
+
+def frontier(context: FigureContext) -> DrawnFigure:
+    """Draw the p99 age when seen (across) by CPU-seconds, a mark per policy of upkeep; unbeaten ones are joined."""
+    every = policy_costs(context.measures)
+    if not every:
+        raise NotAvailable("no policy of upkeep was measured")
+    rate = _rate([series for series, _ in every])
+    found = [(series, cost) for series, cost in every if cost.rate == rate]
+    best = unbeaten(cost for _, cost in found)
+    made = style.frame(style.PAGE, 3.0)
+    axes = made.axes(0.55, 1.75)
+    axes.margins(x=0.2, y=0.1)  # for labels beside the outermost marks
+    points = [
+        {"system": series.title, **asdict(Point(cost.fresh_s, cost.cpu_s, _upkeep_label(series), False))}
+        for series, cost in found
+    ]
+    frame = pd.DataFrame(points).sort_values(["system", "age", "cost"])
+    plots.lines(axes, frame, "age", "cost", context.look, joined=False, legend=True)
+    line = [each.fresh_s for each in best], [each.cpu_s for each in best]
+    axes.plot(*line, color=style.FAINT, linewidth=0.8, zorder=0)
+    plots.log_axis(axes)
+    plots.log_axis(axes, "y")
+    _say(axes, frame, context.look)
+    axes.grid()
+    axes.set_xlabel("age when seen, p99 (s), log scale")
+    axes.set_ylabel("CPU-seconds, a million events, log scale")
+    plots.legend_beside(axes)
+    notes = [
+        f"{rate:,} events a second are due; a mark is a policy: when the consumer commits, and what is done to the "
+        "table after how many commits. The line joins the policies that no other one beats in p99 age, CPU-seconds and "
+        "longest stall at once: one of them can lie above another for its shorter stall. CPU-seconds: of the consumer "
+        "and the table's servers, with the upkeep.",
+        context.run_set.coverage,
+    ]
+    runs = [run for series, _ in found for run in series.counted_runs]
+    return context.finish(made, FRONTIER_TITLE, notes, runs, frontier_sentence([cost for _, cost in found]))
+
+
+def _upkeep_label(series: Series) -> str:
+    settings = FreshnessSettings.of(series)
+    return f"{settings.policy}, {settings.upkeep.replace('-', ' ')}"
 
 
 def over_time(context: FigureContext) -> DrawnFigure:

@@ -9,6 +9,7 @@ from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.runs.runset import Series
 from tidemark.studies.freshness.capacity import capacity
+from tidemark.studies.freshness.frontier import frontier_sentence, policy_costs
 from tidemark.studies.freshness.metrics import (
     CPU,
     SEEN_P50,
@@ -27,7 +28,7 @@ from tidemark.studies.freshness.settings import FreshnessSettings
 
 class Writer(SentenceWriter):
     study = "freshness"
-    names = ("ages", "price", "behind", "capacity", "reads", "killed")
+    names = ("ages", "price", "behind", "capacity", "reads", "killed", "upkeep")
 
     def _measured(self) -> list[Series]:
         found = [each for each in steady(self.run_set) if each.runs]
@@ -110,6 +111,9 @@ class Writer(SentenceWriter):
             "The first sum over all rows takes a client that never wrote to the table, where a system made most "
             f"commits: {'; '.join(words for _, (_, words) in sorted(most.items()))}."
         )
+
+    def upkeep(self) -> str:
+        return frontier_sentence([cost for _, cost in policy_costs(self.measures)])
 
     def killed(self) -> str:
         """Return a sentence on the systems whose tables hold each event once after kills, and on the others."""

@@ -21,7 +21,7 @@ from tidemark.planner.cost_model import Age
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.freshness.capacity import CAPACITY, MILLION, NOT_ONCE, SECONDS, growth_of_age, why_no_cpu
-from tidemark.studies.freshness.record import FreshnessRecord, is_unfinished
+from tidemark.studies.freshness.record import FreshnessRecord, UpkeepRecord, is_unfinished
 from tidemark.studies.freshness.settings import FreshnessSettings
 
 LATE = "it was stopped before all events were visible"
@@ -135,6 +135,54 @@ def _cpu(run: Run) -> BootstrapEstimate:
     return known(spent * MILLION / run.manifest.events)
 
 
+def _upkeep(run: Run) -> UpkeepRecord:
+    found = sound(run).record(FreshnessRecord).upkeep
+    if found is None:
+        raise NotAvailable("its series has no policy of upkeep")
+    return found
+
+
+def _stall(run: Run) -> BootstrapEstimate:
+    found = _upkeep(run)
+    if not found.commits:
+        raise NotAvailable("no commit began in the window")
+    return known(found.longest_busy_s)
+
+
+def _peak(run: Run) -> BootstrapEstimate:
+    return known(_upkeep(run).peak_bytes / MILLION)
+
+
+def _peak_of_upkeep(run: Run) -> BootstrapEstimate:
+    calls = _upkeep(run).calls
+    if not calls:
+        raise NotAvailable("there was no upkeep")
+    return known(max(call.peak_bytes for call in calls) / MILLION)
+
+
+def _written(run: Run) -> BootstrapEstimate:
+    """Return megabytes per million events that the consumer and the table's servers sent to a disk, now or later."""
+    found = _upkeep(run)
+    if run.record(FreshnessRecord).unseen:
+        raise NotAvailable("a part of the table is on a server that is not ours")
+    whole = sum(size for _, size in found.written_bytes)
+    if whole <= 0:
+        raise NotAvailable("nothing was seen to be written")
+    return known(whole / run.manifest.events)  # bytes an event are megabytes a million events
+
+
+def _cpu_of_upkeep(run: Run) -> BootstrapEstimate:
+    """Return the percentage of the processor time that the process which does the upkeep spent in it."""
+    calls, whole = _upkeep(run).calls, _cpu(run).value * run.manifest.events / MILLION
+    return known(100 * sum(call.cpu_s for call in calls) / whole, log=False)
+
+
+def _written_by_upkeep(run: Run) -> BootstrapEstimate:
+    """Return the percentage of the written bytes that the process which does the upkeep wrote in it."""
+    whole = _written(run).value * run.manifest.events
+    return known(100 * sum(call.written_bytes for call in _upkeep(run).calls) / whole, log=False)
+
+
 def _files(run: Run) -> BootstrapEstimate:
     """Return data and metadata files on disk per million events; both include the uncounted events."""
     footprint, oracle = run.footprint, run.manifest.oracle
@@ -173,12 +221,18 @@ ROWS = Metric("rows a commit", "rows", "Rows a commit: median", _rows_a_commit)
 SLOPE = Metric("lag slope", "s/s", "Growth of the lag", _slope, LOWER, signed=True)
 CPU = Metric("CPU", "CPU-s", "CPU-seconds, a million events", _cpu, LOWER)
 FILES = Metric("files", "files", "Files, a million events", _files, LOWER)
+STALL = Metric("stall", "s", "Longest stall of the writer", _stall, LOWER)
+PEAK = Metric("peak", "MB", "Peak memory of the writer", _peak, LOWER)
+UPKEEP_PEAK = Metric("upkeep peak", "MB", "Peak memory in upkeep", _peak_of_upkeep, LOWER)
+WRITTEN = Metric("written", "MB", "MB written, a million events", _written, LOWER)
+UPKEEP_CPU = Metric("upkeep CPU", "%", "CPU in upkeep, of it", _cpu_of_upkeep, LOWER, signed=True)
+UPKEEP_WRITTEN = Metric("upkeep written", "%", "Written in upkeep, of it", _written_by_upkeep, LOWER, signed=True)
 WRONG = Metric("not once", "", "Share of events that are not there once", not_once, LOWER, signed=True)
 
 QUANTITIES = MetricSet(
     all=(
         SEEN_P50, SEEN_P95, SEEN_P99, SEEN_MAX, MADE_P50, MADE_P95, MADE_P99, RATE, COMMITS, ROWS, SLOPE, CPU, FILES,
-        WRONG, CAPACITY,
+        WRONG, CAPACITY, STALL, PEAK, UPKEEP_PEAK, WRITTEN, UPKEEP_CPU, UPKEEP_WRITTEN,
     ),
     headline=(SEEN_P50, SEEN_P99, RATE),
     code=("studies/freshness/metrics.py", "studies/freshness/capacity.py", "studies/freshness/record.py"),
@@ -186,8 +240,8 @@ QUANTITIES = MetricSet(
 
 
 def steady(run_set: RunSet) -> list[Series]:
-    """Return the series with one rate and no kills, by system, rate and commit policy."""
-    return sorted((each for each in run_set.select() if FreshnessSettings.of(each).is_steady), key=_place)
+    """Return the series with one rate, no kills and no upkeep, by system, rate and commit policy."""
+    return sorted((each for each in run_set.select() if FreshnessSettings.of(each).is_steady), key=place_of)
 
 
 def killed(run_set: RunSet) -> list[Series]:
@@ -218,7 +272,8 @@ def policy_of(series: Series) -> str:
     return FreshnessSettings.of(series).rules.words
 
 
-def _place(series: Series) -> tuple[str, int, float, int]:
+def place_of(series: Series) -> tuple[str, int, float, int]:
+    """Return the place of a series among others: by system, rate and commit policy."""
     settings = FreshnessSettings.of(series)
     return series.system, settings.rate, float(settings.rules.interval_ms or 0), settings.rules.rows or 0
 

@@ -62,9 +62,36 @@ class Reads:
     why_not_after: str = ""  # why there are none after maintenance
 
 
+@dataclass(frozen=True, slots=True)
+class UpkeepCall:
+    """Call of an operation of the upkeep: of the consumer between two commits, or of a process beside it."""
+
+    moment_s: float  # moment of the call, after the first event was due
+    seconds: float  # duration of the call
+    operation: str  # name of the operation
+    commit: int  # number of the commit before it, from 1; commits before the window count
+    outcome: str  # done, or the status of the operation that failed
+    said: str  # error of the operation; empty if it was done
+    cpu_s: float  # processor time of the calling process during the call
+    written_bytes: int  # bytes that the calling process sent to a disk during the call
+    peak_bytes: int  # most memory of the calling process during the call
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepRecord:
+    """Upkeep of a table in one window, and what it and the commits cost."""
+
+    calls: tuple[UpkeepCall, ...]  # calls of the upkeep, in order of time
+    commits: int  # number of commits that began in the window
+    refused: int  # number of tries of a commit that were refused because another one came first
+    longest_busy_s: float  # longest time in which the consumer reads no events: a commit and its own upkeep after it
+    peak_bytes: int  # most memory of the consumer, shared memory included
+    written_bytes: Pairs[int]  # bytes sent to a disk, by process group, without broker, producer and Tidemark itself
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreshnessRecord:
-    """Results of one window. Earlier versions recorded no `unseen`, no `ramp` and no `reads`."""
+    """Results of one window. Earlier versions recorded no `unseen`, no `ramp`, no `reads` and no `upkeep`."""
 
     encoding: str  # encoding of events in the topic
     commits: int  # number of commits in the table's history
@@ -78,6 +105,7 @@ class FreshnessRecord:
     producer_cpu_s: float  # processor time of the producer
     latest_s: float  # largest delay of an event behind its due time
     reads: Reads | None = None  # queries before and after maintenance; null if there were none
+    upkeep: UpkeepRecord | None = None  # upkeep of the table; null if its series has no policy of upkeep
     exactly_once: str  # how the mover keeps events from being lost or doubled
 
 

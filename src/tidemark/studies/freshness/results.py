@@ -14,6 +14,7 @@ from tidemark.studies.assembly import chapter_of, claims_of, figure_specs_of, ta
 from tidemark.studies.freshness import tables
 from tidemark.studies.freshness.capacity import capacity
 from tidemark.studies.freshness.findings import Writer
+from tidemark.studies.freshness.frontier import policies
 from tidemark.studies.freshness.metrics import (
     CPU,
     QUANTITIES,
@@ -145,5 +146,6 @@ RESULTS = Results(
     notes=lambda _run_set: (tables.UNEQUAL,),
     questions=QUESTIONS,
     costs=costs,
+    policies=policies,
     run_files=RunFiles((COLUMNS,), (FreshnessRecord,)),
 )

@@ -15,6 +15,7 @@ import confluent_kafka
 import pyarrow as pa
 
 from tidemark.errors import SystemFailure
+from tidemark.machine.disk import sent_bytes
 from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
 from tidemark.measure.oracle import consult
@@ -28,6 +29,7 @@ from tidemark.studies.freshness.consumer import EXACTLY_ONCE, OwnConsumer
 from tidemark.studies.freshness.record import End, FreshnessRecord, Kill, RampRecord, RampStep, Reads, is_unfinished
 from tidemark.studies.freshness.samples import FreshnessWindow, Look, Reader, Step
 from tidemark.studies.freshness.settings import MOVING, PRODUCER, FreshnessSettings
+from tidemark.studies.freshness.upkeep import Account, Upkeep
 from tidemark.systems.base import Capability, System
 from tidemark.systems.sinks import Source, StreamingSink
 from tidemark.systems.tables import TableSystem
@@ -189,6 +191,9 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
         self._commits = 0
         self._reads: Reads | None = None
         self._ramp: RampRecord | None = None
+        self._upkeep = Upkeep.parse(self._settings.upkeep) if self._settings.upkeep else None
+        self._written_bytes: dict[str, int] = {}
+        self._account = Account(())
 
     def new_window(self) -> FreshnessWindow:
         return FreshnessWindow(self._settings.warm)
@@ -219,7 +224,7 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
             system.start(self._source, self._table, interval_ms)
             self._moving = system
             return system
-        self._moving = own = OwnConsumer(self.directory, settings.encoding, settings.rules)
+        self._moving = own = OwnConsumer(self.directory, settings.encoding, settings.rules, self._upkeep)
         own.start(self._source, self._table)  # if this fails, it is stopped with the runner
         return own
 
@@ -244,7 +249,7 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
     def execute(self, window: FreshnessWindow, until_seconds: float) -> None:
         settings, moving = self._settings, self._moving
         assert moving is not None
-        before = self._used()
+        before, written = self._used(), self._written()
         window.begin_ns = time.time_ns() + HEAD_START_NS
         longest = until_seconds + (settings.drain_seconds if settings.kills else 0)
         if not settings.steps:
@@ -274,8 +279,23 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
             window.elapsed_ns = time.time_ns() - window.begin_ns
             window.looks = reader.looks
             self._failed_looks = reader.failed
+        if self._upkeep is not None and not self._gave_up:
+            self._await_upkeep(window, self._upkeep)
         after = self._used()
         self._cpu_s = {name: after[name] - before.get(name, 0.0) for name in after}
+        self._written_bytes = {name: size - written.get(name, 0) for name, size in self._written().items()}
+
+    def _await_upkeep(self, window: FreshnessWindow, upkeep: Upkeep) -> None:
+        """Wait until the upkeep that the last commit made due has ended: the consumer's end would interrupt it."""
+        assert isinstance(self._moving, OwnConsumer)
+        operations = upkeep.operations(self._table.operations(self._table.options)) if upkeep.kinds else ()
+        deadline = time.monotonic() + WARM_SECONDS
+        rows = window.warm + window.events
+        while not (self.is_cancelled or self._moving.account().has_ended(rows, upkeep, operations)):
+            self._moving.check()
+            if time.monotonic() > deadline:
+                raise SystemFailure(f"the upkeep did not end within {WARM_SECONDS:.0f} s of the last event")
+            time.sleep(LOOK_SECONDS)
 
     def _end_arrivals(self, window: FreshnessWindow) -> None:
         """Stop the arrivals, which last until all kills are done and at least for the planned length of the window."""
@@ -311,13 +331,24 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
         found = {name: group.cpu_seconds() for name, group in groups.items() if name not in SPARED}
         return {name: seconds for name, seconds in found.items() if seconds is not None}
 
+    def _written(self) -> dict[str, int]:
+        """Return the bytes that the same processes caused to be written to a disk so far."""
+        if self._upkeep is None:
+            return {}
+        groups = self._test_bed.groups(self)
+        found = {name: sent_bytes(group.pids()) for name, group in groups.items() if name not in SPARED}
+        return {name: size for name, size in found.items() if size is not None}
+
     def finish(self, window: FreshnessWindow) -> None:
         self._test_bed.servers.check()
         if self.is_cancelled:
             raise SystemFailure("the window was abandoned: a process that it needs ended")
         assert self._moving is not None
         self._moving.stop()
-        history = self._table.history()
+        if self._upkeep is not None:
+            assert isinstance(self._moving, OwnConsumer)
+            self._account = self._moving.account()
+        history = self._table.history() if self._upkeep is None else self._account.history()
         window.take(history)
         inside = window.columns["commit"]
         self._commits = len(set(inside[inside < len(history)].tolist()))
@@ -328,7 +359,7 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
         self._oracle = oracle = consult(self._table, window.warm + window.events)
         footprint = self._table.footprint()
         whole = oracle.verdict or is_unfinished(oracle, self._gave_up)
-        if whole and oracle.applicable and not self._kills and self._ramp is None:
+        if whole and oracle.applicable and self._settings.is_steady:
             self._reads = timed_reads(self._table, oracle.found, footprint, show)
         return CheckResult(oracle, footprint)
 
@@ -365,6 +396,7 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
             producer_cpu_s=self._sent.cpu_s,
             latest_s=self._sent.latest_s,
             reads=self._reads,
+            upkeep=(self._account.record(window.begin_ns, self._upkeep, self._written_bytes) if self._upkeep else None),
             exactly_once=system.exactly_once if isinstance(system, StreamingSink) else EXACTLY_ONCE,
         )
         return RunMetadata(

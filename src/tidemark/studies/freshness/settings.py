@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Self
 
 from msgspec import UNSET
 
@@ -19,7 +20,10 @@ from tidemark.studies.section import Section
 
 EVENT = "event"  # one commit per event
 POLICY = re.compile(r"event|([1-9]\d*)(ms|s|rows)")
-KILLS, RAMP = "kills", "ramp"
+KILLS, RAMP, UPKEEP = "kills", "ramp", "upkeep"
+# Systems whose upkeep is measured wherever the first is, even if the section does not list them: the same lake with
+# inlined rows, and the same table by another client.
+ALSO = {"ducklake": ("ducklake-inlined-postgres", "ducklake-inlined"), "iceberg-pyiceberg": ("iceberg-duckdb",)}
 PRODUCER, MOVING = "producer", "pipeline"  # groups of processes: the sender of events, and their mover into the table
 
 
@@ -64,6 +68,7 @@ class FreshnessSettings(WorkloadSettings):
     warm: int  # events before the window
     look_ms: int  # between looks of the reader
     drain_seconds: float  # longest wait, after the last event, until all are visible
+    upkeep: str = ""  # of the table, by the consumer (`Upkeep.parse`); empty in series without such a policy
     label_pattern: ClassVar[re.Pattern[str]] = re.compile(
         rf"(?P<policy>\w+)-(?P<rate>\d+)-(?P<encoding>\w+)(-{KILLS}-(?P<kills>\d+))?(-{RAMP}-(?P<steps>\d+))?"
     )
@@ -72,6 +77,7 @@ class FreshnessSettings(WorkloadSettings):
     def label(self) -> str:
         """Mode as a path component."""
         more = f"-{KILLS}-{self.kills}" if self.kills else f"-{RAMP}-{self.steps}" if self.steps else ""
+        more += f"-{UPKEEP}-{self.upkeep}" if self.upkeep else ""
         return f"{self.policy}-{self.rate}-{self.encoding}{more}"
 
     @property
@@ -80,8 +86,13 @@ class FreshnessSettings(WorkloadSettings):
 
     @property
     def is_steady(self) -> bool:
-        """True if events are due at one rate and nothing is killed."""
-        return not self.kills and not self.steps
+        """True if events are due at one rate, nothing is killed, and the table is left as it is."""
+        return not self.kills and not self.steps and not self.upkeep
+
+    @property
+    def pairs(self) -> tuple[tuple[str, Any], ...]:
+        """Settings as in `SeriesSpec.settings`; series without upkeep have the fingerprint that they had before it."""
+        return tuple(pair for pair in asdict(self).items() if pair != ("upkeep", ""))
 
 
 class FreshnessSection(Section[Protocol]):
@@ -119,13 +130,26 @@ class FreshnessSection(Section[Protocol]):
             longest = sizes.drain_seconds if is_patient else or_else(sizes.own_drain_seconds, sizes.drain_seconds)
             yield replace(each, drain_seconds=longest)
 
+    def upkeep_cells(self) -> Iterator[tuple[str, FreshnessSettings]]:
+        """Yield the system and the settings of each series of a table that its consumer maintains."""
+        given = self.sizes.upkeep
+        if given is UNSET:
+            return
+        longest = or_else(self.sizes.own_drain_seconds, self.sizes.drain_seconds)
+        for name, rate, text in itertools.product(given.systems, given.rates, given.policies):
+            policy, _, upkeep = text.partition(" ")
+            made = self._cell(policy, rate, self.given["encoding"])
+            yield name, replace(made, upkeep=upkeep.replace(" ", "-"), drain_seconds=longest)
+
     def window_seconds(self, settings: FreshnessSettings) -> float:
         """Return the seconds in which events arrive: at least two commits, and more for each kill."""
         if settings.steps:
             return settings.steps * settings.step_seconds
         rules = settings.rules
         commits = 2 * (rules.rows / settings.rate if rules.rows else (rules.interval_ms or 0) / 1000)
-        return max(float(self.sizes.window_seconds), commits) + self.sizes.kill_seconds * settings.kills
+        kept = self.sizes.upkeep if settings.upkeep else UNSET
+        least = self.sizes.window_seconds if kept is UNSET else kept.window_seconds
+        return max(float(least), commits) + self.sizes.kill_seconds * settings.kills
 
     def _cell(self, policy: str, rate: int, encoding: str) -> FreshnessSettings:
         return FreshnessSettings(

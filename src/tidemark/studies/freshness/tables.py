@@ -6,6 +6,7 @@ from tidemark.analysis.formatting import Cell, MissingCell, listed
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.measure.table_calls import Latencies
+from tidemark.planner.frontier import beaten_by
 from tidemark.results.tables.table import (
     SYSTEM,
     SYSTEM_OF_SERIES,
@@ -36,12 +37,14 @@ from tidemark.studies.freshness.capacity import (
     steps,
     why_no_cpu,
 )
+from tidemark.studies.freshness.frontier import cost_of, maintained, policy_costs, upkeep_of
 from tidemark.studies.freshness.metrics import (
     COMMITS,
     CPU,
     FILES,
     MADE_P50,
     MADE_P99,
+    PEAK,
     RATE,
     ROWS,
     SEEN_MAX,
@@ -49,14 +52,20 @@ from tidemark.studies.freshness.metrics import (
     SEEN_P95,
     SEEN_P99,
     SLOPE,
+    STALL,
+    UPKEEP_CPU,
+    UPKEEP_PEAK,
+    UPKEEP_WRITTEN,
+    WRITTEN,
     climbed,
     killed,
     policy_of,
     steady,
     unfinished,
 )
-from tidemark.studies.freshness.record import FreshnessRecord
+from tidemark.studies.freshness.record import FreshnessRecord, UpkeepCall, UpkeepRecord
 from tidemark.studies.freshness.settings import FreshnessSettings
+from tidemark.studies.freshness.upkeep import DONE
 
 UNEQUAL = (
     "Systems do not promise the same, and do not do the same work: Tidemark's consumers keep nothing but the table, "
@@ -77,6 +86,11 @@ SHOWN = (
     (SEEN_P99, "seen_p99"), (SEEN_MAX, "seen_max"), (MADE_P50, "committed_p50"), (MADE_P99, "committed_p99"),
     (SLOPE, "slope"), (CPU, "cpu"), (FILES, "files"),
 )  # fmt: skip
+KEPT = (
+    (SEEN_P50, "seen_p50"), (SEEN_P99, "seen_p99"), (STALL, "stall"), (CPU, "cpu"), (UPKEEP_CPU, "cpu_upkeep"),
+    (WRITTEN, "written"), (UPKEEP_WRITTEN, "written_upkeep"), (PEAK, "peak"), (UPKEEP_PEAK, "peak_upkeep"),
+)  # fmt: skip
+UNBEATEN = "no other"
 OF_STEP = {"seen_p50": AGE_P50, "seen_p95": AGE_P95, "cpu": STEP_CPU, "files": STEP_FILES}
 AGE_NOTES = (
     "Events are sent at the moments of a schedule, whatever becomes of them; an age is counted from the schedule, "
@@ -123,6 +137,21 @@ READ_NOTES = (
     "metadata on the disk, those of events before the window among them. Each answer was checked against the table's "
     "rows and the sum of their ids.",
     "DuckDB 1.4.4 waits some 40 ms for each answer of a catalog's server on this machine; 1.5.5 does not.",
+)
+
+
+UPKEEP_NOTES = (
+    "A policy is when Tidemark's consumer commits, and what is done to the table after how many commits, by its "
+    "client's own means. The consumer does it itself, between two commits, and events wait meanwhile; or a process "
+    "beside it does, with a client of its own, and each may refuse the other's commits. A refused commit is tried "
+    "again. Stall: the longest time in which the consumer takes no events, with a commit and its own upkeep after it.",
+    "CPU and written bytes: of the consumer, the process beside it and the table's servers, without broker, producer "
+    "and reader; upkeep included. The share of upkeep is what the process that does it spent in it: the part of "
+    "servers is not known. Written: bytes that these processes caused to be written to a disk, now or later. Files: "
+    "data and metadata on the disk at the end. Peak memory is that of a process, with what it shares.",
+    "Beaten by: the policy at the same rate that is no worse in p99 age, CPU and stall, and better in one of them, by "
+    "these numbers alone: an interval does not count. A policy whose table does not hold each event once beats none. "
+    "What an acknowledgement promises is not the same for all systems.",
 )
 
 
@@ -274,4 +303,51 @@ def _answers(latencies: Latencies | None, why_not: str) -> list[Cell]:
     return [MissingCell(why_not)] * 4 if latencies is None else [*latencies.count_s, *latencies.sum_s]
 
 
-build = tables_by(_ages, _kills, _capacity, _steps, _reads)
+def _upkeep(builder: TableBuilder) -> Table:
+    chosen = maintained(builder.run_set)
+    costs = [cost for _, cost in policy_costs(builder.measures)]
+
+    def found(series: Series) -> list[UpkeepRecord]:
+        if not series.runs:
+            raise NotAvailable(series.missing())
+        kept = [run.record(FreshnessRecord).upkeep for run in series.counted_runs]
+        return [record for record in kept if record is not None]
+
+    def refused(series: Series) -> int:
+        return sum(record.refused for record in found(series))
+
+    def calls(series: Series) -> list[UpkeepCall]:
+        return [call for record in found(series) for call in record.calls]
+
+    def failed(series: Series) -> list[UpkeepCall]:
+        return [call for call in calls(series) if call.outcome != DONE]
+
+    def files(series: Series) -> Cell:
+        if not series.runs:
+            raise NotAvailable(series.missing())
+        return series.counted_runs[-1].footprint.files
+
+    def beaten(series: Series) -> Cell:
+        stronger = beaten_by(cost_of(builder.measures, series), costs)
+        return UNBEATEN if stronger is None else stronger.name
+
+    columns: list[ComputedColumn[Series]] = [
+        SYSTEM_OF_SERIES,
+        POLICY,
+        computed("upkeep", "Upkeep", lambda series: upkeep_of(series).words),
+        DUE,
+        VERDICT,
+        *(builder.metric(key, each) for each, key in KEPT),
+        computed("files", "Files at the end", files),
+        computed("beaten", "Beaten by", beaten),
+        computed("refused", "Commits refused", refused),
+        computed("operations", "Operations", lambda each: ", ".join(dict.fromkeys(c.operation for c in calls(each)))),
+        computed("calls", "Calls", lambda series: len(calls(series))),
+        computed("failed", "Calls failed", lambda series: len(failed(series))),
+        computed("said", "First error", lambda series: next((call.said for call in failed(series)), None)),
+    ]
+    title = "Freshness against cost with upkeep"
+    return builder.computed_table("freshness-upkeep", title, columns, chosen, _counted(chosen), UPKEEP_NOTES)
+
+
+build = tables_by(_ages, _kills, _capacity, _steps, _reads, _upkeep)
