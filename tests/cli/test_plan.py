@@ -13,14 +13,17 @@ from tests.runs.runset import DELTA, DUCKLAKE, NULL, write_run_set
 from typer.testing import CliRunner
 
 from tidemark.cli.main import app
-from tidemark.cli.planning import PRESET, advise, example, seconds, share
+from tidemark.cli.planning import PRESET, UPKEEP_PRESET, advise, example, seconds, share
 from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.paths import REPOSITORY
+from tidemark.pipeline.commit_costs import FILE, CommitCosts
 from tidemark.planner.cost_model import FAR, MANY, PLAIN
+from tidemark.planner.frontier import PolicyCost
 from tidemark.planner.prediction import NEEDED
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.reference.front import ADVICE, filled
+from tidemark.runs.serde import to_json
 
 SIZES = {1: 20.05, 10: 20.5, 100: 25.0, 1000: 70.0}  # 20 ms and 0.05 ms per row
 SWEEP = {"sweep": {"batch-size": {"axis": "batch_size", "values": list(SIZES)}}}
@@ -113,12 +116,35 @@ def test_first_page_shows_what_advise_answers_from_the_shipped_costs() -> None:
 
 
 def test_shipped_costs_answer_the_questions_of_the_help() -> None:
-    questions = re.findall(r"'(--rate [^']+)'", advise.__doc__ or "")
+    asked = re.findall(r"'(--rate [^']+)'", advise.__doc__ or "")
+    questions = [question for question in asked if "--upkeep" not in question]
     assert len(questions) == 3
     for question in questions:
         words = ["advise", *question.split(), "--results", str(REPOSITORY / "reference"), "--json"]
         found = json.loads(CliRunner().invoke(app, words).stdout)
         assert found["measured"] and any(each["verdict"] == "would do" for each in found["systems"]), question
+
+
+def test_unbeaten_policies_of_upkeep_are_named_or_the_command_that_tells(tmp_path: Path) -> None:
+    costs = CommitCosts((), (), (), ("2026-11-27",), tuple(
+        PolicyCost("ducklake", "DuckLake", "current", rate, policy, fresh_s, cpu_s, 0.5)
+        for rate, policy, fresh_s, cpu_s in (
+            (1000, "every 1 s, no upkeep", 1.9, 3.1), (1000, "every 5 s, no upkeep", 5.9, 3.2),
+            (1000, "every 9 s, no upkeep", 9.9, 1.1), (100_000, "every 1 s, no upkeep", 1.0, 1.0),
+        )
+    ))  # fmt: skip
+    (tmp_path / FILE).write_text(to_json(costs))
+    question = ["advise", "--upkeep", "--rate", "2000", "--results", str(tmp_path), "--fresh"]
+    said = CliRunner().invoke(app, [*question, "10s"]).stdout
+    assert "at 1,000 events/s" in said and "every 5 s" not in said and "every 9 s" in said
+    assert "DuckLake every 1 s, no upkeep: 1.9 s fresh, 3.1 CPU-s a million events, longest stall 0.50 s" in said
+    (only,) = json.loads(CliRunner().invoke(app, [*question, "2s", "--json"]).stdout)["policies"]
+    assert only["policy"] == "every 1 s, no upkeep"
+    assert "none within 1 s; the freshest: DuckLake every 1 s" in CliRunner().invoke(app, [*question, "1s"]).stdout
+    (tmp_path / FILE).write_text(to_json(replace(costs, policies=())))
+    done = CliRunner().invoke(app, [*question, "10s"])
+    assert f"what would tell: ./tidemark all --preset {UPKEEP_PRESET} (15 minutes after set-up)" in str(done.exception)
+    assert getattr(done.exception, "exit_code", None) == 14
 
 
 @pytest.mark.parametrize(("text", "found"), [("20ms", 0.02), ("10s", 10.0), ("1.5s", 1.5), ("2min", 120.0)])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
 WIDTH = 110  # of a table that no terminal shows
 PRESET = "advise"  # measures all settings that a prediction needs
+UPKEEP_PRESET = "upkeep"  # measures policies of upkeep
 NUMBER = r"\d+(?:\.\d+)?"
 
 
@@ -62,6 +63,14 @@ def advise(
             show_default=False,
         ),
     ] = None,
+    upkeep: Annotated[
+        bool,
+        typer.Option(
+            "--upkeep",
+            help="Say instead which policies, of commits and of the upkeep between them, no other one beats in "
+            "freshness, processor time and longest stall at once.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON.")] = False,
 ) -> None:
     """Predict which systems can carry a load that was not measured, and with which batch size.
@@ -71,13 +80,16 @@ def advise(
     reason is shown instead.
 
     Three questions: '--rate 50000 --fresh 10s'; '--rate 2000 --fresh 10s --store-latency 20ms', with files in S3;
-    '--rate 2000 --fresh 10s --writers 4'.
+    '--rate 2000 --fresh 10s --writers 4'. '--rate 1000 --fresh 2s --upkeep' asks for a policy of upkeep.
     """
     fresh_s = seconds("--fresh", fresh)
     rtt_ms = None if store_latency is None else seconds("--store-latency", store_latency) * 1000
     bound = share("--error", error)
     if fresh_s <= 0:
         raise ConfigError(f"--fresh: found '{fresh}'; allowed: more than 0")
+    if upkeep:
+        _print_policies(rate, fresh_s, results, as_json)
+        return
     from tidemark.pipeline.commit_costs import FILE, read_costs
     from tidemark.planner.prediction import Load, answers
 
@@ -89,9 +101,9 @@ def advise(
         return
     print(f"Measured: {measured.origin} ({place})")
     if place.name == FILE:
-        print(f"Your machine differs. For an answer from it: {_to_measure()}")
+        print(f"Your machine differs. For an answer from it: {_to_measure(PRESET)}")
     elif kinds := dict.fromkeys(each.lacks for each in found if each.lacks):
-        print(f"To measure more {' and '.join(kinds)}: {_to_measure()}; what is shipped: --results reference")
+        print(f"To measure more {' and '.join(kinds)}: {_to_measure(PRESET)}; what is shipped: --results reference")
     _print_table(load, found)
 
 
@@ -176,12 +188,45 @@ def _print_table(load: Load, found: list[Answer]) -> None:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _to_measure() -> str:
-    """Return the command that measures all settings of the planner, with its time."""
+def _print_policies(rate: int, fresh_s: float, results: Path | None, as_json: bool) -> None:
+    """Print the unbeaten policies of upkeep at the measured rate that is nearest to `rate`.
+
+    Raises AnalysisError, with the command that tells, if none was measured near it.
+    """
+    from dataclasses import asdict
+
+    from tidemark.pipeline.commit_costs import read_costs
+    from tidemark.planner.frontier import near, unbeaten
+
+    measured, place = read_costs(results, upkeep=True)
+    best = unbeaten(near(rate, measured.policies))
+    if not best:
+        raise AnalysisError(
+            f"{place}: no policy of upkeep was measured near {rate:,} events/s; what would tell: "
+            f"{_to_measure(UPKEEP_PRESET)}"
+        )
+    enough = [each for each in best if each.fresh_s <= fresh_s]
+    if as_json:
+        import json
+
+        found = {"measured": f"{place}: {measured.origin}", "policies": [asdict(each) for each in enough]}
+        print(json.dumps(found, indent=1))
+        return
+    print(f"Measured: {measured.origin} ({place}), at {best[0].rate:,} events/s")
+    print("Not beaten by another policy in p99 freshness, processor time and longest stall of the writer at once:")
+    several = len({each.stack for each in best}) > 1
+    for each in enough:
+        print(f"{f'{each.stack}: ' if several else ''}{each.sentence}")
+    if not enough:
+        print(f"none within {fresh_s:g} s; the freshest: {best[0].sentence}")
+
+
+def _to_measure(preset: str) -> str:
+    """Return the command that measures what a preset asks for, with its time."""
     from tidemark.config import about_preset
 
-    minutes = about_preset(PRESET).rpartition("Time: ")[2].removesuffix(".")
-    return f"./tidemark all --preset {PRESET} ({minutes})"
+    minutes = about_preset(preset).rpartition("Time: ")[2].removesuffix(".")
+    return f"./tidemark all --preset {preset} ({minutes})"
 
 
 def _title(load: Load) -> str:

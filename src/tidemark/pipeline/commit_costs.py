@@ -9,6 +9,7 @@ from tidemark.errors import AnalysisError
 from tidemark.paths import write_if_changed
 from tidemark.pipeline.build import USUAL, costs, parts
 from tidemark.planner.cost_model import Age, Cost
+from tidemark.planner.frontier import PolicyCost
 from tidemark.results.archive.unpack import opened
 from tidemark.results.reference.content import About
 from tidemark.runs.runset import RunSet
@@ -21,20 +22,24 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class CommitCosts:
-    """Measured costs of commits, and ages of events, with the origin of each study's and the days of measurement."""
+    """Measured costs of commits and of policies of upkeep, and ages of events, with their origins and days."""
 
     costs: tuple[Cost, ...]
     ages: tuple[Age, ...]
     about: tuple[About, ...]
     days: tuple[str, ...]
+    policies: tuple[PolicyCost, ...] = ()
     schema_version: int = SCHEMA_VERSION
 
     @classmethod
-    def of(cls, run_set: RunSet, place: Path) -> CommitCosts:
-        """Return those of a result set; raise AnalysisError, naming its `place`, if no study in it measures them."""
+    def of(cls, run_set: RunSet, place: Path, upkeep: bool = False) -> CommitCosts:
+        """Return those of a result set; raise AnalysisError, naming its `place`, if no study in it measures them.
+
+        With `upkeep` only policies are needed, and there may be none of these.
+        """
         made = parts(run_set)
         points = costs(made)
-        if not any(isinstance(each, Cost) for each in points):
+        if not upkeep and not any(isinstance(each, Cost) for each in points):
             able = ", ".join(name for name, study in registry().items() if study.results.costs is not no_costs)
             raise AnalysisError(
                 f"{place}: no run here measures the cost of a commit; studies that time commits or ages of events: "
@@ -45,6 +50,7 @@ class CommitCosts:
             tuple(each for each in points if isinstance(each, Age)),
             tuple(About.of(part.study.name, run_set) for part in made if part.results.costs is not no_costs),
             tuple(sorted({run.manifest.started_at[:10] for run in run_set.runs})),
+            tuple(policy for part in made for policy in part.results.policies(part.measures)),
         )
 
     @property
@@ -71,15 +77,16 @@ def keep_costs(place: Path, target: Path) -> Path:
     return target / FILE
 
 
-def read_costs(place: Path | None) -> tuple[CommitCosts, Path]:
+def read_costs(place: Path | None, upkeep: bool = False) -> tuple[CommitCosts, Path]:
     """Return the costs in `place`, which is a results folder, an archive or a folder with kept costs, and the place.
 
     Without one it is the results folder, or, if nothing was measured, the costs that are stored with the code.
+    `upkeep` is as in `CommitCosts.of`.
     """
     place = place or (USUAL if (USUAL / "plan.json").is_file() or not (KEPT / FILE).is_file() else KEPT)
     if not (place / FILE).is_file():
         with opened(place) as run_set:
-            return CommitCosts.of(run_set, place), place
+            return CommitCosts.of(run_set, place, upkeep), place
     fields = Fields.read(place / FILE)
     if (version := fields.integer("schema_version")) != SCHEMA_VERSION:
         raise AnalysisError(f"{place / FILE}: key 'schema_version': found {version}; allowed: {SCHEMA_VERSION}")
