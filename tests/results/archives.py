@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tidemark.errors import AnalysisError
-from tidemark.results.archive.pack import METADATA
+from tidemark.results.archive.crate import METADATA
 from tidemark.results.archive.unpack import PLAN, unpack_archive
 
 

@@ -12,7 +12,8 @@ from tests.results.archives import bomb, kept_as_it_was, listing, planned, refus
 from tests.runs.runset import DUCKLAKE, write_run_set
 
 from tidemark.errors import AnalysisError
-from tidemark.results.archive.pack import METADATA, write_archive
+from tidemark.results.archive.crate import METADATA
+from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import PLAN, unpack_archive
 from tidemark.runs.runset import RunSet
 
@@ -43,7 +44,7 @@ def test_title_is_reduced_to_one_printable_line(archive: Path, tmp_path: Path) -
         (("results/x", "results/x/y"), "holds 'results/x' as a file and 'results/x/y' in it"),
         (("results/" + "x" * 300,), "has a name that is too long"),
         (("results/" + "x/" * 600 + "x",), "has a name that is too long"),
-        (("src/tidemark/errors.py",), "allowed: results, envs, config.yaml"),
+        (("src/tidemark/errors.py",), "allowed: results, envs, config.yaml, Snakefile, workflow, README.md, LICENSE"),
     ],
 )
 def test_invalid_member_names_are_refused_before_anything_changes(
@@ -57,6 +58,26 @@ def test_invalid_member_names_are_refused_before_anything_changes(
     bad = rewritten(archive, tmp_path / "bad.zip", change)
     refused(bad, tmp_path, message)
     kept_as_it_was(bad, tmp_path / "earlier", message)
+
+
+def test_program_that_unpacks_is_not_replaced(archive: Path, tmp_path: Path) -> None:
+    """Unpack other files under the names of the workflow, which an archive may hold, over a workspace that has some."""
+    names = ("Snakefile", "workflow/Snakefile", "workflow/rules/common.smk", "README.md", "LICENSE")
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("mine")
+
+    def change(content: dict[str, bytes]) -> dict[str, bytes]:
+        for name in names:
+            content = relisted(content, name, b"theirs")
+        return content
+
+    bad = rewritten(archive, tmp_path / "bad.zip", change)
+    assert unpack_archive(bad, tmp_path).is_file()
+    assert {(tmp_path / name).read_text() for name in names} == {"mine"}
+    refused(relisted_in(archive, tmp_path / "worse.zip", "workflow", b"theirs"), tmp_path, "holds 'workflow' as a file")
+    changed = rewritten(archive, tmp_path / "changed.zip", lambda content: {**content, "Snakefile": b"x"})
+    refused(changed, tmp_path, "'Snakefile' has 1 bytes, listed are")
 
 
 def test_damage_found_late_changes_nothing_either(archive: Path, tmp_path: Path) -> None:

@@ -153,7 +153,10 @@ def archive(
     ] = Path("results"),
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Pack runs, locks, configuration and results so that others can rebuild everything from them."""
+    """Pack runs, locks, configuration and results so that others can rebuild everything from them.
+
+    The zip is a Workflow Run RO-Crate, and states CC BY 4.0 as the licence of its results.
+    """
     from tidemark.results.archive.pack import default_name, write_archive
 
     target = file or Path(default_name(results))

@@ -16,6 +16,7 @@ from tidemark.integrity import sha256_of
 from tidemark.paths import REPOSITORY
 from tidemark.pipeline.build import all_findings, books, notes, parts, subjects
 from tidemark.pipeline.reference import FINDINGS, FIRST, build_reference, caveats, pages_of_systems, pictures
+from tidemark.results.archive.crate import LICENCE
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import load_claims
@@ -227,6 +228,7 @@ def _write(folder: Path, kept: Path, sets: Sequence[ResultSet], archives: Sequen
         folder, {"index.html", *(f"{name}/index.html" for name in names), *map(address_of, texts), *evidence}, public
     )
     site.put_style()
+    site.put("LICENSE.txt", LICENCE.read_text())
     if compared is not None:
         write_then_and_now(site, [*releases_page(compared.place, kept)], compared)
     for name in evidence:

@@ -23,7 +23,8 @@ from tidemark.errors import AnalysisError, ConfigError, DiskFull
 from tidemark.integrity import sha256_of
 from tidemark.pipeline.build import build_claims, build_tables
 from tidemark.pipeline.runner import results_folder
-from tidemark.results.archive.pack import METADATA, default_name, write_archive
+from tidemark.results.archive.crate import DESCRIBING, METADATA, README, SPECIFICATION
+from tidemark.results.archive.pack import default_name, write_archive
 from tidemark.results.archive.unpack import unpack_archive
 from tidemark.results.figures import draw as figures
 from tidemark.results.figures.context import FigureContext
@@ -56,10 +57,10 @@ def test_archive_is_an_ro_crate_that_lists_every_file(archive: Path, results: Pa
     with zipfile.ZipFile(archive) as file:
         graph = json.loads(file.read(METADATA))["@graph"]
         described = next(each for each in graph if each["@id"] == METADATA)
-        assert described["conformsTo"]["@id"].startswith("https://w3id.org/ro/crate/")
+        assert {"@id": SPECIFICATION} in described["conformsTo"]
         root = next(each for each in graph if each["@id"] == "./")
         assert "SYNTHETIC" in root["description"]
-        listed = {each["@id"]: each for each in graph if each["@type"] == "File"}
+        listed = {each["@id"]: each for each in graph if "File" in each["@type"]}
         assert {each["@id"] for each in root["hasPart"]} == set(listed) == set(file.namelist()) - {METADATA}
         for name, each in listed.items():
             assert hashlib.sha256(file.read(name)).hexdigest() == each["sha256"]
@@ -204,7 +205,12 @@ def test_only_local_paths_are_removed_from_an_archive(
     archive = write_archive(results, tmp_path / "a.zip")
     with zipfile.ZipFile(archive) as file:
         content = {name: file.read(name) for name in file.namelist()}
-    told = {name: data.replace(f"/mnt{measured_in or results.parent}".encode(), b"") for name, data in content.items()}
+    copied = tuple({*DESCRIBING} - {README})  # files of the repository
+    told = {
+        name: data.replace(f"/mnt{measured_in or results.parent}".encode(), b"")
+        for name, data in content.items()
+        if not name.startswith(copied)
+    }
     assert not [name for name, data in told.items() if b"jo" in data.replace(b"join", b"").replace(b"major", b"")]
     packed = json.loads(content["results/plan.json"])
     assert packed["config"]["dataset"]["path"] == (["trips.parquet", "other.parquet"] if several else "trips.parquet")
@@ -219,6 +225,25 @@ def test_only_local_paths_are_removed_from_an_archive(
     build_claims(rebuilt)
     assert files(rebuilt / "tables") == files(results / "tables")
     assert (rebuilt / "claims.json").read_bytes() == (results / "claims.json").read_bytes()
+
+
+def test_workflow_of_an_archive_is_that_of_the_repository_and_is_not_unpacked(archive: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(archive) as file:
+        packed = {name for name in file.namelist() if name.startswith(DESCRIBING)}
+        for name in packed - {README, "LICENSE"}:
+            assert file.read(name) == (ROOT / name).read_bytes()
+        assert file.read("LICENSE") == (ROOT / "reference" / "LICENSE").read_bytes()
+    assert {"Snakefile", "workflow/rules/common.smk", "workflow/rules/series.smk", "LICENSE", README} <= packed
+    unpack_archive(archive, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"results"}
+
+
+def test_archive_of_an_earlier_version_can_be_read(tmp_path: Path) -> None:
+    """Read an archive that was written before archives held their workflow."""
+    plan = unpack_archive(Path(__file__).parents[1] / "earlier" / "deltars.zip", tmp_path)
+    assert len(RunSet.load(plan.parent).runs) == 4
+    again = write_archive(plan.parent, tmp_path / "again.zip")
+    assert files(unpack_archive(again, tmp_path / "again").parent / "runs") == files(plan.parent / "runs")
 
 
 def pipeline(workspace: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -18,7 +18,8 @@ from tests.runs.runset import DUCKLAKE, INLINED, Model, write_run_set
 from tidemark.analysis.measures import Measures
 from tidemark.errors import AnalysisError
 from tidemark.pipeline.build import all_claims, build_claims, build_report, build_tables
-from tidemark.results.archive.pack import METADATA, write_archive
+from tidemark.results.archive.crate import METADATA
+from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import unpack_archive
 from tidemark.results.claims.export import to_markdown
 from tidemark.results.claims.judge import retest

@@ -1,7 +1,7 @@
-"""Archive of results from which everything can be rebuilt: an RO-Crate in a zip, byte-reproducible.
+"""Archive of results from which everything can be rebuilt: a Workflow Run RO-Crate in a zip, byte-reproducible.
 
-It contains the plan, the run files of its series, the locks that the runs name, the configuration, and the derived
-outputs; folders of the machine are removed (`Discretion`). `unpack` is the inverse.
+It contains the plan, the run files of its series, the locks that the runs name, the configuration, the derived outputs,
+and the workflow; folders of the machine are removed (`Discretion`). `unpack` is the inverse.
 """
 
 from __future__ import annotations
@@ -10,38 +10,18 @@ import hashlib
 import json
 import re
 import zipfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
 
-from tidemark import __version__
 from tidemark.progress import Progress
+from tidemark.results.archive.crate import DERIVED, METADATA, Member, crate, describing
 from tidemark.runs.runset import RunSet
-from tidemark.runs.views import locked_file, newest, unfinished
+from tidemark.runs.views import locked_file, newest
 
-METADATA = "ro-crate-metadata.json"
-# https://www.researchobject.org/ro-crate/specification/1.1/ plus one term from the workflow-run profiles.
-SPECIFICATION = "https://w3id.org/ro/crate/1.1"
-CONTEXT: list[Any] = [f"{SPECIFICATION}/context", {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}]
-DERIVED = ("tables", "figures", "claims.json", "claims.csv", "claims.md", "paper.pdf", "report.html", "answer.txt")
-KINDS = {
-    ".json": "application/json",
-    ".parquet": "application/vnd.apache.parquet",
-    ".csv": "text/csv",
-    ".md": "text/markdown",
-    ".svg": "image/svg+xml",
-    ".pdf": "application/pdf",
-    ".png": "image/png",
-    ".html": "text/html",
-    ".yaml": "application/yaml",
-    ".toml": "application/toml",
-    ".lock": "text/plain",
-    ".txt": "text/plain",
-}
 PACKED = frozenset({".parquet", ".png", ".pdf"})  # already compressed
 # Keys of the configuration that name files or folders of the machine.
 PATHS = ("dataset.path", "services.polaris_path", "services.polaris_secret_file", "archive")
@@ -70,10 +50,12 @@ class Discretion:
         self._shorter = {**bare, **whole}
         self._folders = re.compile(b"|".join([*_amid(rb"\w.~-", whole), *_amid(rb"\w.~/-", bare)]))
 
-    def content(self, path: Path) -> bytes:
-        """Return the content of the file at `path` as stored in the archive."""
-        content = path.read_bytes()
-        if path.suffix in TEXTS:
+    def content(self, source: Path | bytes) -> bytes:
+        """Return the content of the file at `source`, or `source` if it is a content, as stored in the archive."""
+        if isinstance(source, bytes):
+            return source
+        content = source.read_bytes()
+        if source.suffix in TEXTS:
             return self._folders.sub(lambda found: self._shorter[found[0]], content)
         return content
 
@@ -120,21 +102,6 @@ def _ascii(text: str) -> str:
     return json.dumps(text)[1:-1]
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """File of an archive, as its crate lists it."""
-
-    name: str
-    size: int
-    sha256: str
-
-    @property
-    def is_derived(self) -> bool:
-        """Return True if it is derived from other members, and so is rebuilt instead of unpacked."""
-        parts = PurePosixPath(self.name).parts
-        return parts[0] == "results" and len(parts) > 1 and parts[1] in DERIVED
-
-
 def write_archive(results: Path, target: Path) -> Path:
     """Pack the run set in `results` and its derived outputs into `target`, and return `target`.
 
@@ -143,17 +110,17 @@ def write_archive(results: Path, target: Path) -> Path:
     run_set = RunSet.load(results)
     members = dict(sorted(_members(run_set)))
     discreet = Discretion(run_set)
-    contents = ((name, discreet.content(path)) for name, path in members.items())
+    contents = ((name, discreet.content(source)) for name, source in members.items())
     packed = [Member(name, len(content), hashlib.sha256(content).hexdigest()) for name, content in contents]
     moment = newest(run_set, "archive")
-    crate = json.dumps(_crate(run_set, packed), indent=1, ensure_ascii=False) + "\n"
+    metadata = json.dumps(crate(run_set, packed), indent=1, ensure_ascii=False) + "\n"
     beside = target.with_name(f".{target.name}.writing")
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         with zipfile.ZipFile(beside, "w") as file, Progress("archive", len(members), " files") as progress:
-            _add(file, METADATA, crate.encode(), moment)
-            for done, (name, path) in enumerate(members.items()):
-                _add(file, name, discreet.content(path), moment)
+            _add(file, METADATA, metadata.encode(), moment)
+            for done, (name, source) in enumerate(members.items()):
+                _add(file, name, discreet.content(source), moment)
                 progress.update(done + 1, name)
         beside.replace(target)
     finally:
@@ -175,8 +142,8 @@ def _add(file: zipfile.ZipFile, name: str, content: bytes, moment: datetime) -> 
     file.writestr(entry, content)
 
 
-def _members(run_set: RunSet) -> Iterator[tuple[str, Path]]:
-    """Yield the name in the archive and the source file of each member."""
+def _members(run_set: RunSet) -> Iterator[tuple[str, Path | bytes]]:
+    """Yield the name in the archive and the source file, or the content, of each member."""
     results = run_set.results
     yield "results/plan.json", results / "plan.json"
     plan = json.loads((results / "plan.json").read_text())
@@ -201,62 +168,4 @@ def _members(run_set: RunSet) -> Iterator[tuple[str, Path]]:
     configuration = results.parent / "config.yaml"
     if configuration.is_file():
         yield "config.yaml", configuration
-
-
-def _crate(run_set: RunSet, members: Sequence[Member]) -> dict[str, Any]:
-    first, last = min(run.manifest.started_at for run in run_set.runs), newest(run_set, "archive").isoformat()
-    datasets = run_set.datasets
-    files = [
-        {
-            "@id": member.name,
-            "@type": "File",
-            "name": Path(member.name).name,
-            "encodingFormat": KINDS.get(Path(member.name).suffix, "application/octet-stream"),
-            "contentSize": str(member.size),
-            "sha256": member.sha256,
-        }
-        for member in members
-    ]
-    root = {
-        "@id": "./",
-        "@type": "Dataset",
-        "name": f"Write performance of lakehouse systems: {len(run_set.runs)} runs of {len(run_set.repeats)} series",
-        "description": "Run files of Tidemark with the tables, figures, claims and the paper made from them. "
-        + ("SYNTHETIC dataset. " if any(dataset.synthetic for dataset in datasets) else "")
-        + "".join(f"{sentence} " for sentence in unfinished(run_set))
-        + "'./tidemark all --config archive=FILE' makes all of it again.",
-        "datePublished": last[:10],
-        "license": {"@id": "https://www.apache.org/licenses/LICENSE-2.0"},
-        "hasPart": [{"@id": each["@id"]} for each in files],
-        "mentions": {"@id": "#measurement"},
-    }
-    about: list[dict[str, Any]] = [
-        {
-            "@id": METADATA,
-            "@type": "CreativeWork",
-            "conformsTo": {"@id": SPECIFICATION},
-            "about": {"@id": "./"},
-        },
-        root,
-        {"@id": "#tidemark", "@type": "SoftwareApplication", "name": "Tidemark", "softwareVersion": __version__},
-        {
-            "@id": "#measurement",
-            "@type": "CreateAction",
-            "name": "The measurement",
-            "instrument": {"@id": "#tidemark"},
-            "object": [{"@id": f"#dataset-{dataset.sha256[:12]}"} for dataset in datasets],
-            "result": [{"@id": each.name} for each in members if each.name.endswith("/run.json")],
-            "startTime": first,
-            "endTime": last,
-        },
-    ]
-    about += [
-        {
-            "@id": f"#dataset-{dataset.sha256[:12]}",
-            "@type": "Dataset",
-            "name": dataset.label,
-            "sha256": dataset.sha256,
-        }
-        for dataset in datasets
-    ]
-    return {"@context": CONTEXT, "@graph": [*about, *files]}
+    yield from describing(run_set)

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from tidemark.errors import AnalysisError, ConfigError, DiskFull, is_disk_full
 from tidemark.paths import sync_directory
 from tidemark.progress import Progress
-from tidemark.results.archive.pack import METADATA, Member
+from tidemark.results.archive.crate import DESCRIBING, METADATA, Member
 from tidemark.runs.plan import PlanFile
 from tidemark.runs.runset import RunSet
 from tidemark.runs.serde import Fields, loaded
@@ -27,7 +27,8 @@ MOST_TIMES, ALWAYS = 100, 64 << 20  # limit of the unpacked size: times the arch
 LONGEST_NAME, LONGEST_PATH = 255, 1024  # bytes of a file name (the limit of file systems), and of a path
 PLAN, RUNS = "results/plan.json", "results/runs"
 READING = (zipfile.BadZipFile, zlib.error, NotImplementedError, OSError, EOFError, ValueError)
-TOPS = ("results", "envs", "config.yaml")  # allowed in an archive: it must not replace the program that unpacks it
+# Allowed in an archive, which must not replace the program that unpacks it: DESCRIBING is checked, and not unpacked.
+TOPS = ("results", "envs", "config.yaml", *DESCRIBING)
 
 
 def unpack_archive(archive: Path, root: Path) -> Path:
@@ -175,7 +176,7 @@ def _listed(archive: Path, file: zipfile.ZipFile, entries: dict[str, zipfile.Zip
         files = [
             Member(str(each["@id"]), int(each["contentSize"]), str(each["sha256"]))
             for each in graph
-            if each.get("@type") == "File"
+            if each.get("@type") == "File" or (isinstance(each.get("@type"), list) and "File" in each["@type"])
         ]
     except (*READING, KeyError, TypeError, AttributeError) as error:
         raise AnalysisError(f"{archive}: {METADATA} cannot be read: {type(error).__name__}: {error}") from error

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from tidemark import __version__
+from tidemark.results.archive.crate import OF_RESULTS
 from tidemark.results.claims.judge import Row
 from tidemark.results.reference.content import TABLES, Held
 from tidemark.results.reference.glance import released
@@ -155,7 +156,8 @@ def write_feed(site: Site, sets: Sequence[ResultSet]) -> None:
 
 def write_index(site: Site, sets: Sequence[ResultSet]) -> None:
     """Write index.json: every result set with its files, as paths in the site."""
-    whole = {MARK: SCHEMA_VERSION, "made_by": f"Tidemark {__version__}", "sets": [of.entry() for of in sets]}
+    made_by = f"Tidemark {__version__}"
+    whole = {MARK: SCHEMA_VERSION, "made_by": made_by, "license": OF_RESULTS, "sets": [of.entry() for of in sets]}
     site.put(INDEX, json.dumps(whole, indent=1) + "\n")
 
 
