@@ -8,7 +8,7 @@ help: ## List these commands
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' Makefile | expand -t 14
 
 lint: $(tools) ## Check style and format of Python and Snakemake files
-	$(tools)/ruff check . && $(tools)/ruff format --check . && $(tools)/snakefmt --check Snakefile workflow/rules/*.smk
+	$(tools)/ruff check . && $(tools)/ruff format --check . && $(tools)/snakefmt --check Snakefile workflow/Snakefile workflow/rules/*.smk
 
 types: $(tools) ## Check types
 	$(tools)/mypy

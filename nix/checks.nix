@@ -32,7 +32,7 @@ rec {
     ruff format --no-cache --check .
     mypy --cache-dir $TMPDIR/mypy
     # By name: given a folder, snakefmt skips files below a folder 'build', where everything is in the sandbox.
-    snakefmt --check Snakefile workflow/rules/*.smk
+    snakefmt --check Snakefile workflow/Snakefile workflow/rules/*.smk
     touch $out
   '';
 

@@ -32,6 +32,7 @@ let
         builtins.elem (builtins.head (builtins.split "/" below)) kept && baseNameOf path != "__pycache__";
     };
   source = part "tidemark-source" [
+    "CITATION.cff"
     "Snakefile"
     "config.yaml"
     "envs"
@@ -46,6 +47,7 @@ let
   ];
   tested = part "tidemark-tested" [
     ".ci"
+    "CITATION.cff"
     "Snakefile"
     "config.yaml"
     "envs"

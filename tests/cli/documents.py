@@ -21,7 +21,7 @@ from tidemark.studies.study import registry
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = (
-    *("README.md", "ARTIFACT.md", "CONTRIBUTING.md"),
+    *("README.md", "ARTIFACT.md", "CONTRIBUTING.md", "config/README.md"),
     *sorted(path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / "docs").rglob("*.md")),
 )
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-ROOT = Path(workflow.basedir)
+ROOT = Path(workflow.current_basedir).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 # Snakemake imports pandas after a job, which would load Arrow. No process other than the clients may keep that library in

@@ -66,7 +66,8 @@ def artifact(
 
     These are ARTIFACT.md, docs/claims, docs/systems, docs/findings.md, docs/images, and parts of README.md and
     docs/studies.md; besides docs/settings.md and config.schema.json, which are made from the settings' declarations,
-    docs/run-files.md, from those of the files, and docs/commands.md, from the commands.
+    docs/run-files.md, from those of the files, docs/commands.md, from the commands, and codemeta.json, from
+    pyproject.toml and CITATION.cff.
     """
     from tidemark.cli.docs import COMMANDS, commands_page
     from tidemark.cli.planning import example

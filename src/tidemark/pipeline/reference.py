@@ -15,6 +15,7 @@ from tidemark.analysis.statistics import Estimate
 from tidemark.config import load
 from tidemark.errors import ConfigError, Incomparable
 from tidemark.integrity import sha256_of
+from tidemark.paths import REPOSITORY
 from tidemark.pipeline.build import Part, all_findings, books, parts, tables
 from tidemark.pipeline.plan import make_plan
 from tidemark.results.archive.compare import Side, compare
@@ -22,6 +23,7 @@ from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.judge import judge_all, unjudged
+from tidemark.results.reference import codemeta
 from tidemark.results.reference.agreement import agreement
 from tidemark.results.reference.anatomy import (
     DISTANCES,
@@ -144,6 +146,7 @@ def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
         RUN_FILES: run_files_page(
             {name: found for name, study in registry().items() if (found := study.results.run_files) is not None}
         ),
+        codemeta.FILE: codemeta.codemeta(REPOSITORY),
         **pages_of_systems(kept),
         **pictures(kept),
     }
