@@ -19,7 +19,7 @@ from tidemark.software.environments import read_lock  # noqa: E402
 
 EXPECTED = Path(__file__).parent / "stub" / "fetched.json"
 CONDA = ROOT / "envs" / "environment.yaml"
-ELSEWHERE = {"docs", "roc-validator"}  # tools for the documentation and for a test, neither of which the flake makes
+UNUSED = {"docs", "roc-validator", "uv"}  # tools for documents, a test, and machines without Nix: not in the flake
 CONDA_HEAD = """\
 # The pipeline's environment for those who let Snakemake make it: snakemake --software-deployment-method conda.
 # The same artifacts as thesis.lock, which this file is made from: python tests/nix/fetched.py write
@@ -39,7 +39,7 @@ def in_locks(root: Path = ROOT) -> dict[str, str]:
     """Return file name -> SHA-256 of every artifact that the locks below `root` name."""
     found: dict[str, str] = {}
     for path in sorted([*(root / "envs").glob("*.lock"), *(root / "envs" / "tools").glob("*.lock")]):
-        if path.stem in ELSEWHERE:
+        if path.stem in UNUSED:
             continue
         found |= {pin.file: pin.sha256 for pin in read_lock(path)}
     for path in sorted((root / "envs" / "jars").glob("*/jgo.lock.toml")):

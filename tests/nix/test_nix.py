@@ -68,7 +68,7 @@ def test_every_lock_belongs_to_a_study_and_exists() -> None:
     folders = {path.parent.name for path in (ROOT / "envs" / "jars").glob("*/jgo.lock.toml")}
     assert {name for wanted in studies.values() for name in wanted["jars"]} == folders
     locked = {path.stem for path in (ROOT / "envs" / "tools").glob("*.lock")}
-    assert {name for wanted in studies.values() for name in wanted["tools"]} == locked - fetched.ELSEWHERE
+    assert {name for wanted in studies.values() for name in wanted["tools"]} == locked - fetched.UNUSED
     assert {name for wanted in studies.values() for name in wanted["stacks"]} == set(names()) - {PIPELINE}
 
 

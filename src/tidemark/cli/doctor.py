@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import platform
 import shutil
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from rich.console import Console
 from rich.table import Table
 
+from tidemark.cli.listing import print_json
 from tidemark.dataset import can_download
 from tidemark.errors import MachineError
 from tidemark.machine.cold import may_drop_caches, possible_methods
@@ -16,10 +17,15 @@ from tidemark.machine.disk import DiskCounter
 from tidemark.machine.inventory import inventory
 from tidemark.paths import Workspace
 from tidemark.services.programs.process import free_ports
+from tidemark.software.before_setup import (
+    DISK_FOR,
+    ENOUGH_DISK,
+    ENOUGH_MEMORY,
+    ENOUGH_PROCESSORS,
+    MEMORY_FOR,
+    PROCESSORS_FOR,
+)
 from tidemark.software.verify import verify as verify_all
-
-ENOUGH_MEMORY = 6 << 30
-ENOUGH_DISK = 10 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +44,19 @@ def findings(workspace: Workspace) -> list[Finding]:
     methods = ", ".join(possible_methods())
     downloadable, why = can_download()
     disk = DiskCounter(workspace.root)
-    two, drops = machine.threads >= 2, may_drop_caches()
+    enough, drops = machine.threads >= ENOUGH_PROCESSORS, may_drop_caches()
     return [
         Finding("system", f"{machine.os}, Linux {machine.kernel}", "good"),
         Finding("Python", platform.python_version(), "good"),
         _judged(
-            two,
+            enough,
             "processors",
             f"{machine.threads} ({machine.cpu_model})",
-            "broker, catalog and client need two at least",
+            PROCESSORS_FOR,
             otherwise="bad",
         ),
-        _sized("memory", machine.memory_bytes, ENOUGH_MEMORY, "the servers take some 2 GB, the rest is page cache"),
-        _sized("free disk", machine.free_bytes, ENOUGH_DISK, "protocol 'thesis' takes more: some 40 GB"),
+        _sized("memory", machine.memory_bytes, ENOUGH_MEMORY, MEMORY_FOR),
+        _sized("free disk", machine.free_bytes, ENOUGH_DISK, DISK_FOR),
         _ports(),
         Finding("account", "root (the servers will run as `nobody`)" if machine.root else "not root", "good"),
         _judged(drops, "cold methods", methods, "without root the page cache can only be dropped file by file"),
@@ -102,14 +108,21 @@ def provisioned(workspace: Workspace) -> list[Finding]:
     ]
 
 
-def examine(workspace: Workspace, *, verify: bool = False) -> int:
+def examine(workspace: Workspace, *, verify: bool = False, as_json: bool = False) -> int:
     """Print the findings; return exit code 0 if a measurement is possible, else that of MachineError."""
+    found = findings(workspace) + (provisioned(workspace) if verify else [])
+    if as_json:
+        print_json([asdict(each) for each in found])
+    else:
+        _print_table(found)
+    return MachineError.exit_code if any(each.verdict == "bad" for each in found) else 0
+
+
+def _print_table(found: list[Finding]) -> None:
     table = Table(box=None, pad_edge=False)
     for title in ("", "what", "found", "advice"):
         table.add_column(title)
     marks = {"good": "[green]ok[/]", "note": "[yellow]note[/]", "bad": "[red]no[/]"}
-    found = findings(workspace) + (provisioned(workspace) if verify else [])
     for each in found:
         table.add_row(marks[each.verdict], each.what, each.found, each.advice)
     Console().print(table)
-    return MachineError.exit_code if any(each.verdict == "bad" for each in found) else 0

@@ -163,7 +163,10 @@ def install(lock_file: Path, target: Path, source: Path | None) -> None:
         pins = read_lock(lock_file)
         integrity.break_seal(target)
         shutil.rmtree(target, ignore_errors=True)
-        print(f"Making {target} with the {len(pins)} packages of {lock_file} (once).", file=sys.stderr)
+        made, named = (
+            os.path.relpath(path) if path.is_relative_to(Path.cwd()) else path for path in (target, lock_file)
+        )
+        print(f"Making {made} with the {len(pins)} packages of {named} (once).", file=sys.stderr)
         # Inside the target, which the next start removes: a killed pip leaves its unpacked files behind.
         (temporary := target / "tmp").mkdir(parents=True)
         elsewhere = {"TMPDIR": str(temporary)}
