@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from math import ceil
 from pathlib import Path
 
 import jsonschema
@@ -13,6 +14,7 @@ import yaml
 from tidemark import config as module
 from tidemark.config import about_preset, load, presets
 from tidemark.errors import ConfigError
+from tidemark.pipeline.build import expected_bytes
 from tidemark.pipeline.plan import make_plan
 from tidemark.schema import editor_schema
 
@@ -22,10 +24,11 @@ BLOCKS = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "variants.md").read_t
 
 
 @pytest.mark.parametrize("name", presets())
-def test_a_preset_can_be_planned_and_says_its_question_and_time(name: str) -> None:
+def test_a_preset_can_be_planned_and_says_its_question_disk_and_time(name: str) -> None:
     plan = make_plan(load(SHIPPED, [f"preset={name}"]))
     assert plan.series and plan.config.changed()
-    assert re.search(r"\?( .*)? Time: \d.* after set-up\.$", about_preset(name))
+    assert re.search(r"\?( .*)? Disk: \d+ GB\. Time: \d.* after set-up\.$", about_preset(name))
+    assert f" Disk: {ceil(expected_bytes(plan.series) / 1e9)} GB." in about_preset(name)
 
 
 def test_a_preset_comes_before_the_file_and_after_the_command_line(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import re
 
+import pytest
+
 from tidemark.cli.steps import Tee
-from tidemark.progress import Progress, StatusLine
+from tidemark.progress import OUTPUT, QUIET, Progress, StatusLine, tell
 
 
 class Terminal(io.StringIO):
@@ -46,6 +48,18 @@ def test_both_lines_are_redrawn_in_place() -> None:
     print("null single: complete", file=terminal)
     foot.show("null batch: starting", "series 2 of 4", label="starting")
     assert terminal.rows == ["null single: complete", "null batch: starting", "series 2 of 4"]
+
+
+def test_quiet_output_goes_to_the_log_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(OUTPUT, QUIET)
+    terminal, log = Terminal(), io.StringIO()
+    for stream in (terminal, Tee(terminal, log)):
+        StatusLine(stream).show("null single: oracle", "series 1 of 4", label="oracle")
+        Progress("figures", 9, stream=stream).show("figures: 3 of 9")
+        monkeypatch.setattr("sys.stderr", stream)
+        tell("null single: complete")
+    assert terminal.getvalue() == ""
+    assert log.getvalue() == "null single: oracle\nfigures: 3 of 9\nnull single: complete\n"
 
 
 def test_output_printed_in_between_stays_above() -> None:

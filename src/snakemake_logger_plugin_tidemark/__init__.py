@@ -2,7 +2,8 @@
 
 All of it goes into results/logs/snakemake.log. A terminal shows a line for the step under way, in the place where the
 step draws its own; without a terminal each job that is done is a line. Errors and warnings come through, short. Series
-tell themselves how far they are and how they ended.
+tell themselves how far they are and how they ended. With --quiet only errors and warnings are shown, with --verbose
+all of Snakemake's output.
 
 Every Snakemake imports this package to see what it is, also while a run is cold: nothing large is imported here.
 """
@@ -19,6 +20,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 from tidemark.paths import Workspace
 from tidemark.pipeline.failure import Failure, note
+from tidemark.progress import is_quiet, is_verbose
 
 LOG = Path("results", "logs", "snakemake.log")
 SERIES = "series_"  # how the names of their rules begin
@@ -37,6 +39,7 @@ class LogHandler(LogHandlerBase):
         LOG.parent.mkdir(parents=True, exist_ok=True)
         self._file = LOG.open("a", buffering=1)
         self._terminal = sys.stderr.isatty()
+        self._quiet, self._verbose = is_quiet(), is_verbose()
         self._rules: dict[int, str] = {}
         self._done = self._total = 0
         self._failed: set[str] = set()  # rules
@@ -68,6 +71,8 @@ class LogHandler(LogHandlerBase):
             if text not in ("", "None"):
                 with suppress(OSError):  # a full disk must not hide what failed
                     self._file.write(f"{text}\n")
+                if self._verbose:
+                    sys.stderr.write(f"{text}\n")
             self._show(record, text)
         except Exception:
             self.handleError(record)
@@ -93,20 +98,20 @@ class LogHandler(LogHandlerBase):
             self._fails(record.rule_name, list(record.log))  # type: ignore[attr-defined]
         elif record.levelno >= ERROR:
             self._complains(text)
-        elif record.levelno >= WARNING or text.startswith(NOTHING):
+        elif record.levelno >= WARNING or (text.startswith(NOTHING) and not self._quiet):
             self._say(_short(text))
 
     def _begins(self, job: int, rule: str) -> None:
         self._rules[job] = rule
-        if self._terminal and rule != TARGET and not rule.startswith(SERIES):
+        if self._terminal and not (self._quiet or self._verbose or rule == TARGET or rule.startswith(SERIES)):
             sys.stderr.write(f"\r\x1b[J{rule} (step {self._done + 1} of {self._total})\r")
             sys.stderr.flush()
             self._drawn = True
 
     def _ends(self, rule: str) -> None:
         self._done += 1
-        if not self._terminal and rule != TARGET and not rule.startswith(SERIES):
-            self._say(f"{rule}: done ({self._done} of {self._total} steps)")
+        if not (self._terminal or self._quiet or rule == TARGET or rule.startswith(SERIES)):
+            self._say(f"{rule}: done")
 
     def _fails(self, rule: str, logs: list[str]) -> None:
         """A step that could has told why already; one that was killed has not. Snakemake says it twice."""
@@ -124,6 +129,8 @@ class LogHandler(LogHandlerBase):
         self._say(_short(text))
 
     def _say(self, what: str) -> None:
+        if self._verbose:
+            return  # all of it was shown
         sys.stderr.write(f"{'\r\x1b[J' if self._terminal else ''}tidemark: {what}\n")
         sys.stderr.flush()
         self._drawn = False

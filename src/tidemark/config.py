@@ -121,7 +121,7 @@ def presets() -> dict[str, Path]:
 
 
 def about_preset(name: str) -> str:
-    """Return the comment at the top of a preset: its question, and its time."""
+    """Return the comment at the top of a preset: its question, disk space and time."""
     lines = takewhile(lambda line: line.startswith("#"), _read(preset_file(name)).splitlines())
     return " ".join(line.removeprefix("#").strip() for line in lines)
 

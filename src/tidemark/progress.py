@@ -8,6 +8,8 @@ import time
 from typing import TextIO
 
 LOG_SECONDS = 10.0  # minimum interval of lines in a log
+OUTPUT = "TIDEMARK_OUTPUT"  # environment variable: how much is printed, also by the steps of a pipeline
+QUIET, VERBOSE = "quiet", "verbose"
 
 
 def duration(seconds: float) -> str:
@@ -20,11 +22,32 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def is_quiet() -> bool:
+    return os.environ.get(OUTPUT) == QUIET
+
+
+def is_verbose() -> bool:
+    return os.environ.get(OUTPUT) == VERBOSE
+
+
 def put_aside(stream: TextIO, line: str) -> None:
-    """Write a line of progress without a terminal: only to the log, if `stream` has one, else to `stream`."""
+    """Write a line of progress without a terminal: only to the log, if `stream` has one, else to `stream`.
+
+    With --quiet nothing but a log gets it.
+    """
     aside = getattr(stream, "aside", None)
+    if aside is None and is_quiet():
+        return
     (stream.write if aside is None else aside)(f"{line}\n")
     stream.flush()
+
+
+def tell(line: str) -> None:
+    """Print a line about what was done to stderr; with --quiet only its log gets it."""
+    if is_quiet():
+        put_aside(sys.stderr, line)
+    else:
+        print(line, file=sys.stderr, flush=True)
 
 
 class StatusLine:
@@ -35,7 +58,7 @@ class StatusLine:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream if stream is not None else sys.stderr
-        self._terminal = self._stream.isatty()
+        self._terminal = self._stream.isatty() and not is_quiet()
         self._shown_at, self._label = -LOG_SECONDS, ""
 
     def show(self, *lines: str, label: str) -> None:
@@ -71,7 +94,7 @@ class Progress:
     def __init__(self, what: str, total: float, unit: str = "", stream: TextIO | None = None) -> None:
         self._what, self._total, self._unit = what, total, unit
         self._stream = stream if stream is not None else sys.stderr
-        self._terminal = self._stream.isatty()
+        self._terminal = self._stream.isatty() and not is_quiet()
         self._started = time.monotonic()
         self._shown = self._started
         self._drawn = False

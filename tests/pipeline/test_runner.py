@@ -53,6 +53,14 @@ def test_a_start_says_how_much_there_is_to_measure(tmp_path: Path, values: list[
     assert re.match(said, pipeline.what_follows(make_plan(load(SHIPPED, given)), Workspace(tmp_path)))
 
 
+def test_dry_run_says_series_minutes_and_gigabytes(plan: Plan, tmp_path: Path) -> None:
+    first, systems, last = pipeline.what_would_follow(plan, Workspace(tmp_path))
+    assert re.fullmatch(r"2 series to measure, about .* min .*, and at most [2-9][0-9]?\.[0-9] GB of disk", first), (
+        first
+    )
+    assert systems == "streams, stack thesis: ducklake, null; each as single" and "-v" in last
+
+
 def hold(folder: Path) -> subprocess.Popen[str]:
     """Start another process that holds the lock of the workspace `folder`."""
     holder = subprocess.Popen([sys.executable, "-c", HOLD, folder], stdout=subprocess.PIPE, text=True)

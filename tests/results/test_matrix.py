@@ -127,11 +127,13 @@ def test_answers_leave_out_the_harness_and_name_tied_systems(measured: Group) ->
     fastest = found["rate-100-single"]
     assert fastest["text"].startswith("DuckLake") and "events/s [" in fastest["text"]
     assert "DuckLake" in fastest["apart"] and "Iceberg" not in fastest["apart"] and "Null" not in str(found)
+    assert len(fastest["tied"]) == 1 and fastest["tied"][0] in fastest["apart"]
     assert found["growth-100-single"]["text"].startswith("Iceberg (PyIceberg): ")
     assert found["files-single"]["text"].startswith("Iceberg (PyIceberg): 4,000,000")
     lines = in_lines(list(found.values()), synthetic=True, repeated=False)
     assert len(lines) == 3 and lines[0].startswith("Fastest for single events: DuckLake")
-    assert lines[2].startswith("Compared: fastest for single events") and "SYNTHETIC" in lines[2]
+    assert lines[0].endswith(f", tied with {fastest['tied'][0]}.")
+    assert lines[2].startswith("Compared: ") and "tied means that no difference" in lines[2] and "SYNTHETIC" in lines[2]
     assert "intervals assume that another measurement differs by 10 %" in lines[2]
     assert "repeats" not in in_lines(list(found.values()), synthetic=True, repeated=True)[2]
 

@@ -19,7 +19,18 @@ from tidemark.cli.releases import releases
 from tidemark.cli.renamed import keep_old_names
 from tidemark.cli.stack import stack
 from tidemark.cli.steps import steps
-from tidemark.cli.words import MORE_VALUES, ConfigFile, Overrides, Presets, explained, split, values
+from tidemark.cli.words import (
+    MORE_VALUES,
+    ConfigFile,
+    Overrides,
+    Presets,
+    Quiet,
+    Verbose,
+    explained,
+    set_output,
+    split,
+    values,
+)
 from tidemark.errors import ConfigError, TidemarkError, of_the_machine
 from tidemark.paths import REPOSITORY, Workspace
 from tidemark.process_lifetime import heed_interruptions, say, was_interrupted
@@ -57,8 +68,11 @@ def options(
     _version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print Tidemark's version.")
     ] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Measures lakehouse tables under the work that streams and their readers make."""
+    set_output(quiet, verbose)
 
 
 @app.command("all", rich_help_panel=MEASURE, context_settings=EVERYTHING_ELSE)
@@ -82,18 +96,21 @@ def run_everything(
         bool,
         typer.Option("--verify", help="First compare every provisioned file by its hash."),
     ] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Run the pipeline: measure what is not measured yet, then make every table and figure.
 
     If each series is measured more than once, they are also made after rounds 1, 2, 4, 8, ... of all series, and name
     the round. Rounds end when intervals are as narrow as the protocol asks, or after its time.
-    Other options go to Snakemake: --dry-run shows what would run.
+    Other options go to Snakemake: --dry-run says how many series, minutes and gigabytes there would be.
     """
     from tidemark.machine.reboot import Restarts
     from tidemark.pipeline.reboots import run
 
     if allow_reboot and wait_for_reboot:
         raise ConfigError("found both --allow-reboot and --wait-for-reboot; allowed: one of them")
+    set_output(quiet, verbose)
     restarts = Restarts.ALLOW if allow_reboot else Restarts.WAIT if wait_for_reboot else Restarts.NONE
     overrides, arguments = split(context, config, preset)
     overrides += [] if budget is None else [f"budget_minutes={budget:g}"]

@@ -22,7 +22,7 @@ import typer
 
 from tidemark.errors import AnalysisError, ConfigError, TidemarkError, of_the_machine
 from tidemark.paths import Workspace, write_atomically
-from tidemark.progress import StatusLine, duration
+from tidemark.progress import StatusLine, duration, tell
 from tidemark.without_pandas import refuse_pandas
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def logged(path: Path | None) -> Iterator[None]:
     from tidemark.pipeline.failure import PIPELINE, Failure, note
     from tidemark.process_lifetime import die_with_parent
 
-    def tell(reason: str, exit_code: int) -> None:
+    def report(reason: str, exit_code: int) -> None:
         note(Workspace(Path.cwd()), Failure(path.stem, reason, str(path), exit_code))
 
     # The pipeline may have been killed while this step was starting; its parent has then changed already.
@@ -87,16 +87,16 @@ def logged(path: Path | None) -> Iterator[None]:
             yield
         except TidemarkError as error:
             file.write(f"tidemark: {error}\n")
-            tell(str(error), error.exit_code)
+            report(str(error), error.exit_code)
             raise
         except Exception as error:
             import traceback
 
             traceback.print_exc(file=file)
             if (ours := of_the_machine(error)) is not None:
-                tell(str(ours), ours.exit_code)
+                report(str(ours), ours.exit_code)
                 raise ours from error
-            tell(f"{type(error).__name__}: {error}", TidemarkError.exit_code)
+            report(f"{type(error).__name__}: {error}", TidemarkError.exit_code)
             raise
 
 
@@ -127,8 +127,9 @@ def dataset(
         chosen = settings.dataset
         wanted = DatasetSettings(chosen.source, chosen.paths, chosen.rows, chosen.synthetic_rows, settings.seed)  # type: ignore[arg-type]
         made = make_dataset(wanted, Workspace(Path.cwd()), target / "trips.parquet")
-        kind = "SYNTHETIC replica" if made.synthetic else made.source
-        print(f"dataset: {made.name}, {made.rows:,} trips ({kind})", file=sys.stderr)
+        why = f"; {log} says why" if log else ""
+        kind = f"SYNTHETIC replica{why}" if made.synthetic else made.source
+        tell(f"dataset: {made.name}, {made.rows:,} trips ({kind})")
 
 
 def planned_config(plan: Path) -> Config:
@@ -263,7 +264,7 @@ def _measure(workspace: Workspace, paths: list[Path], positions: list[int], goal
     if specs[0].in_round and (ended := over(specs, goal, workspace, python)) is not None:
         why, is_first = ended
         leave_out(specs, goal, workspace, why)
-        print(f"{_rounds(specs)}: left out{f', as {why}' if is_first else ''}", file=sys.stderr)
+        tell(f"{_rounds(specs)}: left out{f', as {why}' if is_first else ''}")
         return
     if specs[0].in_round:
         outcomes = measure_block(specs, workload, workspace, lambda spec: partial(show, spec))
@@ -275,7 +276,9 @@ def _measure(workspace: Workspace, paths: list[Path], positions: list[int], goal
         reason = f": {outcome.reason}" if outcome.reason else ""
         within = took if len(specs) == 1 else f"{_rounds(specs)}, which took {took}"
         of = f"{place} of {at_most}{whole} series"
-        print(f"{spec.label}: {outcome.status} in {within} ({of}){reason}", file=sys.stderr)
+        left = max(0.0, due_seconds - (time.monotonic() - began))
+        rest = f", {at_most or 'about '}{duration(left)} left" if place < whole else ""
+        tell(f"{spec.label}: {outcome.status} in {within} ({of}){rest}{reason}")
 
 
 def _rounds(specs: list[SeriesSpec]) -> str:

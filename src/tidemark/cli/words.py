@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from tidemark.errors import ConfigError, TidemarkError
+from tidemark.progress import OUTPUT, QUIET, VERBOSE
 
 VALUES = "KEY=VALUE..."
 MORE_VALUES = {"allow_extra_args": True}  # --config A=1 B=2
@@ -38,6 +39,16 @@ Presets = Annotated[
     list[str] | None,
     typer.Option("--preset", metavar="NAME", help="Values for a question; './tidemark list presets' lists them."),
 ]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors, and no progress.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print all that Snakemake says as well.")]
+
+
+def set_output(quiet: bool, verbose: bool) -> None:
+    """Set how much this process, and each that it starts, prints; raise ConfigError for both at once."""
+    if quiet and verbose:
+        raise ConfigError("found both --quiet and --verbose; allowed: one of them")
+    if quiet or verbose:
+        os.environ[OUTPUT] = QUIET if quiet else VERBOSE
 
 
 def split(

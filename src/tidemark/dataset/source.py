@@ -14,6 +14,7 @@ from tidemark.dataset.model import TripFile, check, check_all
 from tidemark.dataset.synthetic import write_replica
 from tidemark.errors import ConfigError, DatasetError, HashMismatch
 from tidemark.paths import Workspace
+from tidemark.progress import put_aside
 from tidemark.runs.dataset import RawFile
 
 Source = Literal["auto", "path", "raw", "download", "synthetic"]
@@ -95,8 +96,8 @@ def acquire(settings: DatasetSettings, workspace: Workspace, pinned: Pinned = YE
 
 
 def say(line: str) -> None:
-    """Print one line about the dataset to stderr."""
-    print(f"dataset: {line}", file=sys.stderr, flush=True)
+    """Print one line about the choice of a source: to the log of the step, or to stderr if it has none."""
+    put_aside(sys.stderr, f"dataset: {line}")
 
 
 def _told(acquired: Acquired) -> Acquired:

@@ -18,6 +18,7 @@ from tidemark.errors import AnalysisError, ConfigError
 from tidemark.planner import accuracy
 from tidemark.planner.cost_model import Age, Cost
 from tidemark.results.archive.unpack import opened
+from tidemark.results.claims import judge
 from tidemark.results.claims.claims import Claim, ClaimSet, load_claims
 from tidemark.results.claims.export import Listed, listed, write_claims
 from tidemark.results.claims.judge import Row, find_claim, from_elsewhere, not_measured, row_of, unjudged
@@ -27,6 +28,7 @@ from tidemark.results.report.summary_table import Subject, matrix_table
 from tidemark.results.tables import setup, sweeps
 from tidemark.results.tables.table import Table, TableBuilder, write_tables
 from tidemark.runs.runset import RunSet
+from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.study import Results, Study, registry
 
 CLAIMS = "claims.json"
@@ -70,6 +72,12 @@ def costs(made: Sequence[Part]) -> list[Cost | Age]:
 
 def books() -> tuple[ClaimSet, ...]:
     return tuple(study.results.claims for study in registry().values())
+
+
+def expected_bytes(series: Sequence[SeriesSpec]) -> float:
+    """Estimate the disk space that `series` take at most: each study counts all that it sets up."""
+    of_studies = [(book, [spec for spec in series if spec.study == book.study]) for book in books()]
+    return sum(judge.expected_bytes(book, own) for book, own in of_studies if own)
 
 
 def all_claims(study: str | None = None) -> tuple[Claim, ...]:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from tidemark.config import Config, from_snakemake, load
@@ -27,10 +28,11 @@ from tidemark.pipeline.failure import LOCKED, PIPELINE, TARGETS, Failure, forget
 from tidemark.pipeline.plan import RESULTS_SECONDS, ROUND, Plan, asked_for, due, likely_seconds, make_plan, to_make
 from tidemark.pipeline.rounds import left_out
 from tidemark.process_lifetime import run_guarded, say
-from tidemark.progress import duration
+from tidemark.progress import duration, is_quiet, is_verbose
 from tidemark.results.report.answer_file import read_answer
 from tidemark.runs.outcome import Outcome, outcome_path
 from tidemark.runs.plan import Goal, Round
+from tidemark.runs.spec import SeriesSpec
 from tidemark.schema import sections
 
 # The overrides of `tidemark all`, for the Snakefile: Snakemake reads numbers below the top level as text, and
@@ -174,6 +176,7 @@ class Runner:
         self.workspace = workspace
         self.failure: Failure | None = None  # of the last `make`
         own = is_dry(arguments) or "--logger" in arguments
+        self._keeps_silent = is_dry(arguments) and not is_verbose()  # Snakemake, unless it fails
         self._options = [
             *arguments,
             *([] if own else ["--logger", LOGGER]),
@@ -197,7 +200,12 @@ class Runner:
         environment = self._environment | ({} if after is None else {ROUND: str(after.number)})
         # Targets precede the options, some of which take all words that follow them.
         command = [sys.executable, "-m", "tidemark.pipeline.launch", *targets, *self._options]
-        status = run_guarded(command, cwd=self.workspace.root, env=environment)
+        with TemporaryFile("w+") as said:
+            kept = {"stdout": said} if self._keeps_silent else {}
+            status = run_guarded(command, cwd=self.workspace.root, env=environment, **kept)
+            said.seek(0)
+            if status not in (0, INTERRUPTED, ConfigError.exit_code):
+                print(said.read(), end="", flush=True)
         if status is None:
             say("tidemark: interrupted; finished runs are kept, the next 'all' goes on from there.")
             return INTERRUPTED
@@ -229,15 +237,16 @@ def run_all(workspace: Workspace, config_file: Path, overrides: list[str], argum
         cores = 1 if plan.config.archive is None else os.cpu_count() or 1
         runner = Runner(workspace, config_file, overrides, arguments, cores)
         if is_dry(arguments):
-            if plan.config.archive is None:
-                print(f"tidemark: {what_follows(plan, workspace) or 'nothing is left to measure'}", flush=True)
-            return runner.make()
+            status = runner.make()
+            if plan.config.archive is None and status == 0:
+                print("\n".join(f"tidemark: {line}" for line in what_would_follow(plan, workspace)), flush=True)
+            return status
         try_to_write(workspace.root / folder)
         if plan.config.archive is None:
             have_files()
             drop_leftovers(workspace)
             make_due_again(plan, workspace)
-            if follows := what_follows(plan, workspace):
+            if not is_quiet() and (follows := what_follows(plan, workspace)):
                 print(f"tidemark: {follows}. Ctrl-C is safe: the next 'all' goes on.", flush=True)
         status = make_in_rounds(runner, plan, workspace)
         if plan.config.archive is None and not arguments:
@@ -266,6 +275,24 @@ def what_follows(plan: Plan, workspace: Workspace) -> str:
         f"{max(rounds.values())} series in each round until intervals are narrow enough"
         f"{f', then {after} more' if after else ''}; at most {duration(seconds)} after set-up"
     )
+
+
+def what_would_follow(plan: Plan, workspace: Workspace) -> Iterator[str]:
+    """Yield the lines of a dry run: series, minutes and gigabytes, and the systems of each study and stack."""
+    from tidemark.pipeline.build import expected_bytes
+
+    if not due(plan.series, workspace):
+        yield "nothing is left to measure"
+        return
+    yield f"{what_follows(plan, workspace)}, and at most {expected_bytes(plan.series) / 1e9:.1f} GB of disk"
+    parts: dict[tuple[str, str], list[SeriesSpec]] = {}
+    for spec in due(plan.series, workspace):
+        parts.setdefault((spec.study, spec.stack), []).append(spec)
+    for (study, stack), series in parts.items():
+        names = sorted({spec.name for spec in series})
+        modes = sorted({spec.mode for spec in series})
+        yield f"{study}, stack {stack}: {', '.join(names)}; each as {', '.join(modes)}"
+    yield "nothing was done; './tidemark list series' lists all series, and -v here also what Snakemake would run"
 
 
 def make_in_rounds(runner: Runner, plan: Plan, workspace: Workspace) -> int:
@@ -308,7 +335,7 @@ def make_round(runner: Runner, plan: Plan, workspace: Workspace, made: Round) ->
         return status
     if runner.failure is not None:
         _complain(runner.failure, then=GOES_ON)
-    else:
+    elif not is_quiet():
         _show(workspace, before=f"round {made.number} of {made.of} is measured, intervals will still change; ")
     return None
 

@@ -15,6 +15,7 @@ from snakemake_interface_logger_plugins.tests import TestLogHandlerBase
 from snakemake_logger_plugin_tidemark import LOG, LogHandler
 from tidemark.paths import REPOSITORY
 from tidemark.pipeline.failure import LOCKED
+from tidemark.progress import OUTPUT, QUIET, VERBOSE
 
 SNAKEFILE = """
 rule all:
@@ -92,9 +93,9 @@ def test_without_a_terminal_each_job_is_a_line_and_the_log_has_the_rest(tmp_path
     assert code == 0, said
     assert said.splitlines() == [
         "here",
-        "tidemark: dataset: done (1 of 4 steps)",
+        "tidemark: dataset: done",
         "null single: complete",
-        "tidemark: tables: done (3 of 4 steps)",
+        "tidemark: tables: done",
     ]
     log = (tmp_path / LOG).read_text()
     assert all(words in log for words in ("Building DAG of jobs", "Job stats:", "rule dataset:", "4 of 4 steps (100%)"))
@@ -102,6 +103,21 @@ def test_without_a_terminal_each_job_is_a_line_and_the_log_has_the_rest(tmp_path
     assert code == 0 and said == "tidemark: Nothing to be done (all requested files are present and up to date).\n"
     assert (tmp_path / LOG).read_text().startswith(log), "it is kept"
     assert list((tmp_path / ".snakemake" / "log").glob("*.log")), "and so is Snakemake's own"
+
+
+def test_quiet_shows_errors_and_verbose_all_that_snakemake_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(OUTPUT, QUIET)
+    code, said = snakemake(tmp_path, last="wrong.txt")
+    assert code == 1 and said.splitlines() == [
+        "here",
+        "null single: complete",
+        "tidemark: wrong: failed; its log is wrong.log",
+    ]
+    monkeypatch.setenv(OUTPUT, VERBOSE)
+    code, said = snakemake(tmp_path, last="wrong.txt")
+    assert code == 1 and "rule wrong:" in said and "tidemark: " not in said and failure(tmp_path)["step"] == "wrong"
 
 
 def test_terminal_shows_the_current_step_and_removes_it_again(tmp_path: Path) -> None:

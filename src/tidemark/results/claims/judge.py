@@ -20,7 +20,7 @@ from tidemark.results.claims.claim_data import ClaimData
 from tidemark.results.claims.claims import NOT_TESTABLE, UNTESTED, VERDICTS, Claim, ClaimSet, load_claims
 from tidemark.runs.run import Run, source_runs
 from tidemark.runs.runset import RunSet, Series
-from tidemark.runs.spec import MAIN
+from tidemark.runs.spec import MAIN, SeriesSpec
 from tidemark.runs.views import dataset_label, in_order, unfinished
 from tidemark.schema import schema, sections
 
@@ -102,6 +102,15 @@ def retest(claim: Claim, book: ClaimSet, run_set: RunSet | None) -> Retest:
     trips = max((dataset.rows for dataset in run_set.datasets), default=0) * TRIP_BYTES if run_set else 0
     quoted = " ".join(shlex.quote(word) for word in words)
     return Retest(f"./tidemark all --config {quoted}", seconds, book.set_up_bytes + trips + tables)
+
+
+def expected_bytes(book: ClaimSet, series: Iterable[SeriesSpec]) -> float:
+    """Estimate the disk space that the planned `series` of a study take at most, with what is set up before them."""
+    modes = [(each, str(dict(each.settings).get("mode", each.mode))) for each in series]
+    tables = (
+        _series_bytes(None, book.rates.get(mode, 0.0), each.window_seconds, len(each.numbers)) for each, mode in modes
+    )
+    return book.set_up_bytes + max(tables, default=0.0)
 
 
 def _section(book: ClaimSet) -> dict[str, Any]:

@@ -24,7 +24,7 @@ the key must be given, or may be left out where its meaning says what then holds
 
 `./tidemark all --preset NAME` measures with the values of `presets/NAME.yaml`. The option may be given more than once.
 
-| preset | question and time |
+| preset | question, disk and time |
 |---|---|
 """
 BOUNDS = {"minimum": "from {}", "exclusiveMinimum": "more than {}", "maximum": "to {}"}

@@ -138,6 +138,7 @@ BEST = "best"
 LEVEL = 0.95  # simultaneous confidence level of all comparisons of an answer
 CLOSE = 0.05
 LINES = 2  # the questions on single and on batched writes
+TIED = "tied means that no difference was found, all systems compared at once"
 
 
 def answers(group: Group, questions: Sequence[SummaryMetric]) -> list[dict[str, Any]]:
@@ -153,7 +154,7 @@ def answers(group: Group, questions: Sequence[SummaryMetric]) -> list[dict[str, 
     return found
 
 
-def _answer(question: SummaryMetric, ranked: Sequence[tuple[Row, BootstrapEstimate]]) -> dict[str, str]:
+def _answer(question: SummaryMetric, ranked: Sequence[tuple[Row, BootstrapEstimate]]) -> dict[str, Any]:
     ordered = list(ranked) if question.extreme == BEST else list(reversed(ranked))
     (first, answer), others = ordered[0], ordered[1:]
     estimate = answer.estimate(question.unit)
@@ -161,7 +162,7 @@ def _answer(question: SummaryMetric, ranked: Sequence[tuple[Row, BootstrapEstima
     level = 1 - (1 - LEVEL) / len(ranked)
     least = question.at_least
     if least is not None and not answer.estimate(question.unit, level).is_above(least):
-        return {"text": question.none, "apart": ""}
+        return {"text": question.none, "apart": "", "tied": []}
     same = [row.title for row, other in others if not _differ(question, answer, other, level)]
     note = question.noted(first.asked)
     allowing = f" (as far as {len(ranked):,} systems compared at once can tell)" if len(ranked) > 2 else ""
@@ -169,6 +170,7 @@ def _answer(question: SummaryMetric, ranked: Sequence[tuple[Row, BootstrapEstima
     return {
         "text": f"{first.title}: {estimate_text(estimate)}{f' ({note})' if note else ''}",
         "apart": apart if others else "no other system has a value",
+        "tied": same,
     }
 
 
@@ -184,13 +186,16 @@ def _differ(question: SummaryMetric, one: BootstrapEstimate, other: BootstrapEst
 
 
 def in_lines(found: Sequence[dict[str, Any]], synthetic: bool, repeated: bool) -> list[str]:
-    """Return three lines for a terminal: the best systems for the first two questions, and the ties.
+    """Return three lines for a terminal: the best systems for the first two questions, with those tied with them.
 
     `repeated`: True if intervals cover the variance between repeats of a series. Empty if there is no answer.
     """
     chosen = [each for each in found if each["best"]][:LINES]
-    apart = [f"{each['title'][0].lower()}{each['title'][1:]}: {each['apart']}" for each in chosen if each["apart"]]
-    text = "; ".join(apart) or "every other system differs from these by more than the intervals"
+    ties = [f", tied with {listed(each['tied'])}" if each["tied"] else "" for each in chosen]
+    lines = [f"{each['title']}: {each['text']}{tie}." for each, tie in zip(chosen, ties, strict=True)]
+    alone = [each for each in chosen if each["apart"] and not each["tied"]]
+    notes = [f"{each['title'][0].lower()}{each['title'][1:]}: {each['apart']}" for each in alone]
+    notes += [TIED] if any(each["tied"] for each in chosen) else []
+    text = "; ".join(notes) or "every other system differs from these by more than the intervals"
     text += "" if repeated else f"; {ONCE}"
-    lines = [f"{each['title']}: {each['text']}." for each in chosen]
     return [*lines, f"Compared: {text}{' (SYNTHETIC dataset)' if synthetic else ''}."] if chosen else []
