@@ -28,7 +28,7 @@ def test_every_page_is_in_the_index_or_below_a_page_of_it() -> None:
 
 def test_page_of_commands_is_as_the_commands_are() -> None:
     made = commands_page(typer.main.get_group(app))
-    assert text_of(COMMANDS) == made, "./tidemark artifact writes it again"
+    assert text_of(COMMANDS) == made, "./tidemark artifact . writes it again"
     headings = re.findall(r"^### (.+)$", made, re.MULTILINE)
     assert {"all", "stack add", "new system", "measure", "docs"} <= set(headings)
     assert len(headings) == len(set(headings))

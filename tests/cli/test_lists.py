@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from tidemark.analysis.formatting import MissingCell, number
@@ -31,6 +32,13 @@ def test_names_and_titles_are_those_of_the_text(command: str) -> None:
     assert all(line.startswith(f"{each['name']}: {each['title']}") for each, line in zip(listed, heads, strict=True))
 
 
+@pytest.mark.parametrize(("command", "key"), [("presets", "name"), ("stacks", "name"), ("findings", "id")])
+def test_names_are_those_of_the_text(command: str, key: str) -> None:
+    listed = json.loads(printed("list", command, "--json"))
+    heads = [line for line in printed("list", command).splitlines() if not line.startswith(" ")]
+    assert [each[key] for each in listed] == [line.partition(":")[0] for line in heads]
+
+
 def test_series_are_those_of_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     listed, lines = (
@@ -50,6 +58,38 @@ def test_claims_have_their_verdicts() -> None:
     assert claim["id"] in line and claim["verdicts"][0]["verdict"] in line and claim["verdicts"][0]["ours"] in line
 
 
+def test_claims_can_be_chosen_by_verdict() -> None:
+    place = ("--results", str(REPOSITORY / "reference"), "--study", "ingest", "--json")
+    every = json.loads(printed("list", "claims", *place))
+    chosen = json.loads(printed("list", "claims", *place, "--verdict", "not-reproduced"))
+    wanted = [each for each in every if "not reproduced" in [one["verdict"] for one in each["verdicts"]]]
+    assert chosen == wanted and 0 < len(chosen) < len(every)
+
+
+def test_claim_is_an_object_of_the_ledger() -> None:
+    place = ("--results", str(REPOSITORY / "reference"))
+    (claim,) = json.loads(printed("show", "claim", "delta-between", *place, "--json"))
+    text = printed("show", "claim", "delta-between", *place)
+    assert claim["verdict"].upper() in text and claim["ours_text"] in text and claim["retest"]["command"] in text
+
+
+def test_configuration_is_that_of_the_text() -> None:
+    assert json.loads(printed("show", "config", *CONFIG, "--json")) == yaml.safe_load(
+        printed("show", "config", *CONFIG)
+    )
+    (row, *_) = json.loads(printed("show", "config", *CONFIG, "--sources", "--changed", "--json"))
+    assert f"{row['key']}: " in printed("show", "config", *CONFIG, "--sources") and row["source"] != "default"
+
+
+def test_comparison_has_its_counts_without_rows_and_as_a_table_for_machines(tmp_path: Path) -> None:
+    reference = str(REPOSITORY / "reference")
+    words = ("compare", reference, reference, "--target", str(tmp_path), "--study", "freshness")
+    (table,) = json.loads(printed(*words, "--json"))
+    assert table["rows"] and {row[0] for row in table["rows"]} == {"freshness"}
+    summary = printed(*words, "--summary").splitlines()
+    assert summary[1] == f"- {table['notes'][0]}" and not any(line.startswith("|") for line in summary)
+
+
 def test_results_are_those_of_the_table_of_systems() -> None:
     shown = " ".join(
         printed("show", "results", "--results", str(REPOSITORY / "reference"), "--study", "deltars").split()
@@ -58,6 +98,9 @@ def test_results_are_those_of_the_table_of_systems() -> None:
     place = [column.key for column in matrix.columns].index("whole_write")
     values = [row[place] for row in matrix.rows]
     assert sum(isinstance(value, Estimate) for value in values) > 3 and any(isinstance(v, MissingCell) for v in values)
+    place_of = ("--results", str(REPOSITORY / "reference"), "--study", "deltars")
+    (table,) = json.loads(printed("show", "results", *place_of, "--json"))
+    assert [row[0] for row in table["rows"]] == [row[0] for row in matrix.rows]
     for row, value in zip(matrix.rows, values, strict=True):
         assert f"{row[0]} {number(value.value, 3) if isinstance(value, Estimate) else '-'} " in shown
 

@@ -112,7 +112,9 @@ def test_kept_costs_answer_as_their_runs_do_where_nothing_was_measured(
 
 def test_first_page_shows_what_advise_answers_from_the_shipped_costs() -> None:
     readme = (REPOSITORY / "README.md").read_text()
-    assert filled("README.md", readme, ADVICE, example(REPOSITORY / "reference")) == readme, "run './tidemark artifact'"
+    assert filled("README.md", readme, ADVICE, example(REPOSITORY / "reference")) == readme, (
+        "run './tidemark artifact .'"
+    )
 
 
 def test_shipped_costs_answer_the_questions_of_the_help() -> None:

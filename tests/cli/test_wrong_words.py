@@ -59,6 +59,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *wo
         (("list", "versions", "--protocol", "smoke"), "no option --protocol; './tidemark --help'"),
         (("doctor", "now"), "unexpected extra argument"),
         (("nope",), "No such command 'nope'"),
+        (("-q", "-v", "list", "stacks"), "found both --quiet and --verbose; allowed: one of them"),
     ],
 )
 def test_unknown_argument_is_refused(
@@ -105,6 +106,9 @@ WRONG_PLACES = [
     (("artifact", str(REPOSITORY), "--reference", "/nope"), 2, "'/nope' does not exist"),
     (("list", "claims", "--results", "file"), 2, "file: found neither plan.json nor reference.json"),
     (("list", "claims", "--study", "stream"), 2, "found no study 'stream'"),
+    (("list", "claims", "--verdict", "held"), 2, "--verdict: found 'held'; allowed: reproduced, not-reproduced, "),
+    (("compare", "results", "results", "--study", "stream"), 2, "found no study 'stream'"),
+    (("completion", "tcsh"), 2, "'tcsh' is not one of 'bash', 'zsh', 'fish'"),
     (("show", "claim", "inlining-single", "--results", "/nope"), 2, "/nope: is not there"),
     (("show", "claim", "nope"), 2, "found no claim 'nope'"),
     (("show", "system", "duklake"), 2, "'./tidemark list systems' lists them; did you mean 'ducklake'?"),

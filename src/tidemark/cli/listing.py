@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tidemark.cli.completion import claims, one_of_these, studies, systems
 from tidemark.cli.words import MORE_VALUES, ConfigFile, Overrides, Presets, values
 from tidemark.errors import ConfigError
 from tidemark.paths import Workspace
@@ -23,6 +24,9 @@ listing = typer.Typer(no_args_is_help=True, help="List systems, studies, series,
 showing = typer.Typer(no_args_is_help=True, help="Show the results, the configuration, or one system, study or claim.")
 MOST_COLUMNS = 4  # of values in a table that a terminal shows
 AsJson = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
+OneStudy = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Only this study.", autocompletion=one_of_these(studies))
+]
 
 
 def print_json(found: list[dict[str, Any]]) -> None:
@@ -129,40 +133,58 @@ def list_studies(as_json: AsJson = False) -> None:
 
 
 @listing.command("presets")
-def list_presets() -> None:
+def list_presets(as_json: AsJson = False) -> None:
     """List the presets, which are values for a question: './tidemark all --preset NAME' measures with them."""
     from tidemark.config import about_preset, presets
 
-    for name in presets():
-        print(f"{name}: {about_preset(name)}")
+    found = [{"name": name, "about": about_preset(name)} for name in presets()]
+    if as_json:
+        print_json(found)
+        return
+    for each in found:
+        print("{name}: {about}".format_map(each))
 
 
 @listing.command("stacks")
-def list_stacks() -> None:
+def list_stacks(as_json: AsJson = False) -> None:
     """List the software stacks and what is pinned in each."""
     from tidemark.software.environments import read_lock
     from tidemark.software.stacks import lock_of, names
 
+    found = {name: {pin.name: pin.version for pin in read_lock(lock_of(name))} for name in names()}
+    if as_json:
+        print_json([{"name": name, "packages": pins} for name, pins in found.items()])
+        return
     shown = ("duckdb", "pyiceberg", "deltalake", "pyarrow", "confluent-kafka")
-    for name in names():
-        pins = {pin.name: pin.version for pin in read_lock(lock_of(name))}
+    for name, pins in found.items():
         print(f"{name}: " + ", ".join(f"{package} {pins[package]}" for package in shown if package in pins))
 
 
 @listing.command("claims")
 def list_claims(
     results: Annotated[Path, typer.Option(help="A results folder, or reference results.")] = Path("results"),
-    study: Annotated[str | None, typer.Option(metavar="NAME", help="Only the claims of this study.")] = None,
+    study: OneStudy = None,
+    verdict: Annotated[
+        str | None, typer.Option(metavar="VERDICT", help="Only claims with this verdict, such as not-reproduced.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the published claims, each with the verdict of the runs here."""
     from tidemark.pipeline.build import all_claims, judged_claims
+    from tidemark.results.claims.claims import UNTESTED, VERDICTS
     from tidemark.results.claims.export import overview
     from tidemark.studies.study import registry
 
     if study is not None:
         one_of("study", study, registry())
+    wanted = verdict and verdict.replace("-", " ")
+    if wanted not in (None, *VERDICTS, UNTESTED):
+        allowed = ", ".join(each.replace(" ", "-") for each in (*VERDICTS, UNTESTED))
+        raise ConfigError(f"--verdict: found '{verdict}'; allowed: {allowed}")
     known, judged = all_claims(study), judged_claims(results)
+    if wanted:
+        given = {claim.id: {each.verdict for each in judged.get(claim.id, ())} or {UNTESTED} for claim in known}
+        known = tuple(claim for claim in known if wanted in given[claim.id])
     if as_json:
         found = [
             {"id": claim.id, "section": claim.section, "statement": claim.statement,
@@ -175,12 +197,16 @@ def list_claims(
 
 
 @listing.command("findings")
-def list_findings() -> None:
+def list_findings(as_json: AsJson = False) -> None:
     """List the findings, each with the command that repeats it."""
     from tidemark.pipeline.build import all_findings
 
-    for each in all_findings():
-        print(f"{each.id}: {each.title}\n    {each.command}")
+    found = [{"id": each.id, "title": each.title, "command": each.command} for each in all_findings()]
+    if as_json:
+        print_json(found)
+        return
+    for each in found:
+        print("{id}: {title}\n    {command}".format_map(each))
 
 
 @listing.command("versions")
@@ -211,6 +237,7 @@ def show_config(
     as_schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON Schema of a configuration, which editors use.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print the configuration in force, defaults filled in."""
     import yaml
@@ -224,16 +251,28 @@ def show_config(
         return
     found = make_plan(load(configfile, values(context, config, preset))).config
     if sources:
-        for key, (value, source) in found.sources().items():
-            if source != "default" or not changed:
-                print(f"{key}: {json.dumps(value, ensure_ascii=False)}  # {source}")
+        rows = [
+            {"key": key, "value": value, "source": source}
+            for key, (value, source) in found.sources().items()
+            if source != "default" or not changed
+        ]
+        if as_json:
+            print_json(rows)
+            return
+        for row in rows:
+            print(f"{row['key']}: {json.dumps(row['value'], ensure_ascii=False)}  # {row['source']}")
         return
     shown = found.changed() if changed else found.whole()
-    print(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True), end="")
+    if as_json:
+        print(json.dumps(shown, indent=1, ensure_ascii=False))
+    else:
+        print(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True), end="")
 
 
 @showing.command("system")
-def show_system(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: AsJson = False) -> None:
+def show_system(
+    name: Annotated[str, typer.Argument(metavar="NAME", autocompletion=one_of_these(systems))], as_json: AsJson = False
+) -> None:
     """Show one system: format, client, notes and options."""
     found = _system(name)
     if as_json:
@@ -247,7 +286,9 @@ def show_system(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: A
 
 
 @showing.command("study")
-def show_study(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: AsJson = False) -> None:
+def show_study(
+    name: Annotated[str, typer.Argument(metavar="NAME", autocompletion=one_of_these(studies))], as_json: AsJson = False
+) -> None:
     """Show one study: its question, and the settings of its section of config.yaml."""
     found = _study(name)
     if as_json:
@@ -261,7 +302,8 @@ def show_study(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: As
 @showing.command("results")
 def show_results(
     results: Annotated[Path, typer.Option(help="A results folder, or reference results.")] = Path("results"),
-    study: Annotated[str | None, typer.Option(metavar="NAME", help="Only those of this study.")] = None,
+    study: OneStudy = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show the table of systems of each study that was measured, with the columns that the report shows first."""
     from rich import box
@@ -273,6 +315,9 @@ def show_results(
 
     if study is not None:
         one_of("study", study, registry())
+    if as_json:
+        print_json([json.loads(summary.json()) for summary in summaries(results, study)])
+        return
     console = Console()
     for summary in summaries(results, study):
         identity = [place for place, column in enumerate(summary.columns) if not column.interval]
@@ -307,13 +352,23 @@ def _value(cell: Cell, unit: str) -> str:
 
 @showing.command("claim")
 def show_claim(
-    identity: Annotated[str, typer.Argument(metavar="ID", help="A claim's name, as 'list claims' prints it.")],
+    identity: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="A claim's name, as 'list claims' prints it.", autocompletion=one_of_these(claims)
+        ),
+    ],
     results: Annotated[Path, typer.Option(help="A results folder, an archive, or reference results.")] = Path(
         "results"
     ),
+    as_json: AsJson = False,
 ) -> None:
     """Show one claim: the published value, the measured one, the verdict, and how to test it alone."""
     from tidemark.pipeline.build import claim as row_of
-    from tidemark.results.claims.export import describe
+    from tidemark.results.claims.export import describe, record
 
-    print(describe(row_of(results, identity)))
+    row = row_of(results, identity)
+    if as_json:
+        print_json([record(row)])
+    else:
+        print(describe(row))

@@ -11,8 +11,9 @@ import typer
 
 from tidemark import __version__
 from tidemark.cli.anatomy import anatomy
+from tidemark.cli.completion import VARIABLE, completion, heed_completion
 from tidemark.cli.docs import docs
-from tidemark.cli.listing import listing, showing
+from tidemark.cli.listing import AsJson, OneStudy, listing, one_of, print_json, showing
 from tidemark.cli.planning import advise
 from tidemark.cli.reference import artifact, finding, keep, site
 from tidemark.cli.releases import releases
@@ -66,7 +67,7 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def options(
     _version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print Tidemark's version.")
+        bool, typer.Option("--version", "-V", is_eager=True, callback=_print_version, help="Print Tidemark's version.")
     ] = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -126,11 +127,12 @@ def doctor(
     verify: Annotated[
         bool, typer.Option("--verify", help="Also compare every provisioned file with its hash; nothing is changed.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Report what this machine has and lacks for a measurement."""
     from tidemark.cli.doctor import examine
 
-    raise typer.Exit(examine(Workspace(Path.cwd()), verify=verify))
+    raise typer.Exit(examine(Workspace(Path.cwd()), verify=verify, as_json=as_json))
 
 
 app.add_typer(listing, name="list", rich_help_panel=LOOK)
@@ -145,18 +147,32 @@ def compare(
     a: Annotated[Path, typer.Argument(metavar="A", help="A results folder, an archive, or reference results.")],
     b: Annotated[Path, typer.Argument(metavar="B", help="The one to compare it with.")],
     target: Annotated[Path, typer.Option(file_okay=False, help="Folder for tables and plots.")] = Path("comparison"),
+    study: OneStudy = None,
+    summary: Annotated[bool, typer.Option("--summary", help="Print no rows, only what is below each table.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare two result sets (machines, versions, configurations); refuse where a comparison would mislead.
 
     With reference results it goes claim by claim, and reports what agrees, differs or cannot be compared.
     """
+    import json
+
     from tidemark.pipeline.reference import build_comparison
 
-    made, written, left_out = build_comparison(a, b, target)
-    print("\n".join(table.markdown() for table in made))
-    for reason in left_out:
-        print(f"tidemark: {reason}")
-    print(f"tidemark: wrote {', '.join(map(str, written))}")
+    if study is not None:
+        from tidemark.studies.study import registry
+
+        one_of("study", study, registry())
+    made, written, left_out = build_comparison(a, b, target, study)
+    if as_json:
+        print_json([json.loads(table.json()) for table in made])
+    elif summary:
+        print("\n".join(f"{table.title}\n" + "".join(f"- {note}\n" for note in table.notes) for table in made))
+    else:
+        print("\n".join(table.markdown() for table in made))
+    # Beside JSON, stdout has nothing else.
+    for line in (*left_out, f"wrote {', '.join(map(str, written))}"):
+        print(f"tidemark: {line}", file=sys.stderr if as_json else sys.stdout)
 
 
 @app.command(rich_help_panel=SHARE)
@@ -255,6 +271,7 @@ def new_system(
 
 
 app.command(rich_help_panel=DEVELOP)(docs)
+app.command(rich_help_panel=DEVELOP)(completion)
 
 
 # Groups come after all commands. Most steps, which the pipeline's rules call, are not in the help.
@@ -272,8 +289,11 @@ def _interrupted() -> int:
 def main() -> int:
     """Run the command line and return its exit code."""
     heed_interruptions()
+    heed_completion()
+    if sys.argv[1:2] == ["help"]:
+        sys.argv[1:] = [*sys.argv[2:], "--help"]
     try:
-        code = app(standalone_mode=False, prog_name="./tidemark")
+        code = app(standalone_mode=False, prog_name="./tidemark", complete_var=VARIABLE)
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except TidemarkError as error:

@@ -54,15 +54,15 @@ def keep(
 def artifact(
     context: typer.Context,
     folder: Annotated[
-        Path,
+        Path | None,
         typer.Argument(exists=True, file_okay=False, help="Has README.md and docs/studies.md; gets the pages."),
-    ] = Path(),
+    ] = None,
     configfile: Annotated[Path, typer.Option("--configfile", help="The configuration to use.")] = Path("config.yaml"),
     kept: Annotated[
         Path, typer.Option("--reference", exists=True, file_okay=False, help="The reference results.")
     ] = Path("reference"),
 ) -> None:
-    """Write the pages that are made from the claims and the reference results.
+    """Write the pages that are made from claims and reference results to FOLDER; without it, list those to write.
 
     These are ARTIFACT.md, docs/claims, docs/systems, docs/findings.md, docs/images, and parts of README.md and
     docs/studies.md; besides docs/settings.md and config.schema.json, which are made from the settings' declarations,
@@ -75,13 +75,18 @@ def artifact(
     from tidemark.pipeline.reference import README, documents
     from tidemark.results.reference.front import ADVICE, filled
 
-    pages = documents(configfile, kept, folder)
+    place = folder or Path()
+    pages = documents(configfile, kept, place)
     pages[README] = filled(README, pages[README], ADVICE, example(kept))
     pages[COMMANDS] = commands_page(context.find_root().command)
-    for name, content in pages.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        write_if_changed(folder / name, content)
-        print(f"tidemark: wrote {folder / name}")
+    due = [name for name, text in pages.items() if not (place / name).exists() or (place / name).read_text() != text]
+    for name in due:
+        if folder is not None:
+            write_if_changed(place / name, pages[name])
+        print(f"tidemark: {'would write' if folder is None else 'wrote'} {place / name}")
+    print(f"tidemark: {len(pages) - len(due)} of {len(pages)} pages are as they were")
+    if folder is None and due:
+        print("tidemark: './tidemark artifact .' writes the pages of this folder")
 
 
 def finding(

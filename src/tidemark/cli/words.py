@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from tidemark.cli.completion import one_of_these, presets
 from tidemark.errors import ConfigError, TidemarkError
 from tidemark.progress import OUTPUT, QUIET, VERBOSE
 
@@ -37,7 +38,12 @@ Overrides = Annotated[
 ]
 Presets = Annotated[
     list[str] | None,
-    typer.Option("--preset", metavar="NAME", help="Values for a question; './tidemark list presets' lists them."),
+    typer.Option(
+        "--preset",
+        metavar="NAME",
+        help="Values for a question; './tidemark list presets' lists them.",
+        autocompletion=one_of_these(presets),
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors, and no progress.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print all that Snakemake says as well.")]

@@ -253,10 +253,10 @@ def efforts(configuration: Path) -> tuple[Effort, ...]:
     return tuple(made)
 
 
-def build_agreement(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:
+def build_agreement(a: Path, b: Path, target: Path, study: str | None = None) -> tuple[Table, list[Path]]:
     """Write the agreement of `b` with `a`, claim by claim, below `target`; return the table and the paths written.
 
-    Each is a folder of reference results, a results folder or an archive.
+    Each is a folder of reference results, a results folder or an archive. With `study`, only its claims are compared.
     """
     sides = []
     for place in (a, b):
@@ -265,6 +265,9 @@ def build_agreement(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:
         else:
             with opened(place) as run_set:
                 sides.append(_references(run_set))
+        sides[-1] = [reference for reference in sides[-1] if study in (None, reference.about.study)]
+        if not sides[-1]:
+            raise Incomparable(f"{place} has no results of the study {study}")
     table = agreement(sides[0], sides[1], (str(a), str(b)))
     write_tables({"": [table]}, target)
     return table, [target / f"{table.name}.{ending}" for ending in ("csv", "md", "json")]
@@ -289,14 +292,16 @@ def summaries(place: Path, study: str | None = None) -> list[Table]:
     return found
 
 
-def build_comparison(a: Path, b: Path, target: Path) -> tuple[list[Table], list[Path], list[str]]:
-    """Write the comparison of two result sets below `target`, that of each study to a folder of its name.
+def build_comparison(
+    a: Path, b: Path, target: Path, wanted: str | None = None
+) -> tuple[list[Table], list[Path], list[str]]:
+    """Write the comparison of two result sets below `target`, that of each study, or of one, to a folder of its name.
 
     Returns the tables, the paths written, and the reasons for studies left out; raises Incomparable if all
     are. If one of the sets is a folder of reference results, they are compared claim by claim.
     """
     if folders(a) or folders(b):
-        table, paths = build_agreement(a, b, target)
+        table, paths = build_agreement(a, b, target, wanted)
         return [table], paths, []
     from tidemark.results.archive.compare_plot import write_comparison  # imports Matplotlib, as figures do
 
@@ -305,9 +310,9 @@ def build_comparison(a: Path, b: Path, target: Path) -> tuple[list[Table], list[
     left_out: list[str] = []
     with opened(a) as first, opened(b) as second:
         ours, theirs = ({part.study.name: part for part in parts(run_set)} for run_set in (first, second))
-        for study in dict.fromkeys((*ours, *theirs)):
+        for study in [wanted] if wanted else dict.fromkeys((*ours, *theirs)):
             if study not in ours or study not in theirs:
-                left_out.append(f"study {study}: {a if study in theirs else b} has no series of it")
+                left_out.append(f"study {study}: {b if study in ours else a} has no series of it")
                 continue
             try:
                 comparison = compare(Side(str(a), ours[study].measures), Side(str(b), theirs[study].measures))

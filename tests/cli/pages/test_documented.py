@@ -144,6 +144,15 @@ def test_documented_command_without_measurement_runs(command: str, places: Place
     assert done.stdout.strip() or words[0] in ("analyse",), words
 
 
+def test_generated_pages_are_written_only_to_a_folder_that_is_named(workspace: Path) -> None:
+    page = workspace / "docs" / "commands.md"
+    (before, _) = page.read_text(), page.write_text("of yesterday\n")
+    assert "tidemark: would write docs/commands.md\n" in CliRunner().invoke(app, ["artifact"]).stdout
+    assert page.read_text() == "of yesterday\n"
+    assert "tidemark: wrote docs/commands.md\n" in CliRunner().invoke(app, ["artifact", "."]).stdout
+    assert page.read_text() == before
+
+
 @pytest.mark.parametrize("place", ["results", "reference", "reference/streams"])
 @pytest.mark.parametrize(
     "command", [("list", "claims"), ("show", "claim", "inlining-single"), ("show", "claim", "success-alone")]

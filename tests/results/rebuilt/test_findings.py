@@ -236,7 +236,7 @@ def test_documents_are_reproduced_from_archives(tmp_path: Path) -> None:
 
 
 def test_committed_documents_match_the_committed_reference_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a change of claims, plans or reference results, run './tidemark artifact'."""
+    """After a change of claims, plans or reference results, run './tidemark artifact .'."""
     monkeypatch.setattr("os.cpu_count", lambda: 2)  # the documented times are for two processors
     made = documents(ROOT / "config.yaml", ROOT / "reference", ROOT)
     for name, content in made.items():

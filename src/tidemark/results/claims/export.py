@@ -41,29 +41,6 @@ def write_claims(run_set: RunSet, judged_by: Sequence[tuple[ClaimSet, Measures]]
 
 def to_json(ledger: ClaimReport) -> str:
     """Return one object per claim: the first stack's judgement in its top-level keys, other stacks' in `others`."""
-    rows = []
-    for row in ledger.rows:
-        claim = row.claim
-        rows.append(
-            {
-                "id": claim.id,
-                "study": row.study,
-                "section": claim.section,
-                "statement": claim.statement,
-                "published": asdict(claim.published),
-                "published_text": row.published_text,
-                "measure": str(claim.measure),
-                "criterion": claim.criterion.words,
-                "differs": claim.differs,
-                **_judgement(row.first),
-                "others": [_judgement(judgement) for judgement in row.judgements[1:]],
-                "shown": list(claim.shown),
-                "systems": list(claim.measure.systems),
-                "modes": list(claim.measure.modes),
-                "sweeps": list(claim.sweeps),
-                "retest": asdict(row.retest),
-            }
-        )
     whole = {
         "schema_version": 1,
         "dataset": ledger.dataset,
@@ -71,9 +48,32 @@ def to_json(ledger: ClaimReport) -> str:
         "labelled": ledger.is_labelled,
         "counts": ledger.counts(),
         "stacks": [{"stack": stack, "counts": ledger.counts(place)} for place, stack in enumerate(ledger.stacks)],
-        "claims": rows,
+        "claims": [record(row) for row in ledger.rows],
     }
     return json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def record(row: Row) -> dict[str, object]:
+    """Return a claim with its judgements as one object of claims.json."""
+    claim = row.claim
+    return {
+        "id": claim.id,
+        "study": row.study,
+        "section": claim.section,
+        "statement": claim.statement,
+        "published": asdict(claim.published),
+        "published_text": row.published_text,
+        "measure": str(claim.measure),
+        "criterion": claim.criterion.words,
+        "differs": claim.differs,
+        **_judgement(row.first),
+        "others": [_judgement(judgement) for judgement in row.judgements[1:]],
+        "shown": list(claim.shown),
+        "systems": list(claim.measure.systems),
+        "modes": list(claim.measure.modes),
+        "sweeps": list(claim.sweeps),
+        "retest": asdict(row.retest),
+    }
 
 
 def _judgement(judgement: ClaimVerdict) -> dict[str, object]:

@@ -1,0 +1,96 @@
+"""`tidemark completion`: completion in bash, zsh and fish, and the names with which arguments can be completed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from tidemark.errors import TidemarkError
+
+VARIABLE = "_TIDEMARK_COMPLETE"  # set by a shell that asks; the launcher reads it as well
+PROGRAM = "tidemark"
+
+
+class Shell(StrEnum):
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+# The command as it was typed, such as ./tidemark, which need not be on PATH. Typer's script for bash uses it already.
+TYPED = {Shell.ZSH: "${words[1]}", Shell.FISH: "(commandline -opc)[1]"}
+
+
+def completion(
+    shell: Annotated[Shell, typer.Argument(help="The shell that you use.")],
+) -> None:
+    """Print a script with which a shell completes commands, options, and names of systems, presets and claims.
+
+    bash: 'source <(./tidemark completion bash)'; zsh, after compinit: 'source <(./tidemark completion zsh)'; fish:
+    './tidemark completion fish | source'. Nothing is written to your home.
+    """
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
+
+    script = get_completion_script(prog_name=PROGRAM, complete_var=VARIABLE, shell=shell)
+    print(re.sub(rf' {PROGRAM}(?=[)"])', lambda _: f" {TYPED[shell]}", script) if shell in TYPED else script)
+
+
+def heed_completion() -> None:
+    """Prepare the answer to a shell that asks for completions, if one asks."""
+    if VARIABLE in os.environ:
+        from typer.completion import completion_init  # type: ignore[attr-defined]
+
+        completion_init()
+
+
+def one_of_these(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Return the completion of an argument that is one of `names`; it offers nothing where these cannot be found."""
+
+    def complete(incomplete: str) -> list[str]:
+        try:
+            return [name for name in names() if name.startswith(incomplete)]
+        except TidemarkError:
+            return []
+
+    return complete
+
+
+def systems() -> Iterable[str]:
+    from tidemark.systems.registry import registry
+
+    return registry()
+
+
+def studies() -> Iterable[str]:
+    from tidemark.studies.study import registry
+
+    return registry()
+
+
+def presets() -> Iterable[str]:
+    from tidemark.config import presets as known
+
+    return known()
+
+
+def stacks() -> Iterable[str]:
+    from tidemark.software.stacks import names
+
+    return names()
+
+
+def claims() -> Iterable[str]:
+    from tidemark.pipeline.build import all_claims
+
+    return (claim.id for claim in all_claims())
+
+
+def findings() -> Iterable[str]:
+    from tidemark.pipeline.build import all_findings
+
+    return (finding.id for finding in all_findings())
