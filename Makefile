@@ -1,6 +1,6 @@
 # What developers do many times a day. Each command is one line, and can be typed without make as well.
 .DEFAULT_GOAL := help
-.PHONY: help lint types test integration everything study docs smoke
+.PHONY: help lint types test integration everything study docs pictures smoke
 NAME ?= streams
 tools := .venv/bin
 
@@ -26,8 +26,11 @@ study: ## Run the tests of one study: make study NAME=freshness
 	./tidemark test tests/studies/$(NAME) -n 2 --dist loadscope
 
 docs: ## Write the generated pages again, and build the documentation as a site
-	./tidemark artifact
+	./tidemark artifact .
 	./tidemark docs
+
+pictures: $(tools) ## Take the documentation's pictures of report and site again, from shipped results
+	$(tools)/python -m tests.results.screenshots
 
 smoke: ## Measure two systems at the smallest size, up to the report
 	./tidemark all --config protocol=smoke 'streams.systems={ducklake: {}, delta-rs: {}}'

@@ -271,12 +271,11 @@ def _measure(workspace: Workspace, paths: list[Path], positions: list[int], goal
     else:
         outcomes = [measure_series(specs[0], workload, workspace, partial(show, specs[0]))]
     status_line.clear()
-    took = duration(time.monotonic() - began)
+    took, (left, *_) = duration(time.monotonic() - began), _due(workspace, [], goal)
     for place, (spec, outcome) in enumerate(zip(specs, outcomes, strict=True), done + 1):
         reason = f": {outcome.reason}" if outcome.reason else ""
         within = took if len(specs) == 1 else f"{_rounds(specs)}, which took {took}"
         of = f"{place} of {at_most}{whole} series"
-        left = max(0.0, due_seconds - (time.monotonic() - began))
         rest = f", {at_most or 'about '}{duration(left)} left" if place < whole else ""
         tell(f"{spec.label}: {outcome.status} in {within} ({of}){rest}{reason}")
 

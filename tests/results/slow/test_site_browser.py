@@ -6,12 +6,28 @@ from pathlib import Path
 
 import pytest
 from tests.results.browser import CHROMIUM, Browser
+from tests.results.screenshots import HEIGHT, TARGET, WIDTH, take
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on PATH")
 PAGES = ("index", "streams/index", "streams/tables/matrix", "systems/index", "systems/ducklake/index")
 PAGES += ("streams/runs/delta-rs", "releases/then-and-now/index")
 PAGES += ("claims/streams/index", "findings/index", "machines/index", "releases/index", "archives/index")
 WIDER = "document.documentElement.scrollWidth > window.innerWidth"
+
+
+def size(picture: Path) -> tuple[int, int]:
+    """Return the width and the height of a PNG."""
+    head = picture.read_bytes()[:24]
+    assert head.startswith(b"\x89PNG"), picture
+    return int.from_bytes(head[16:20]), int.from_bytes(head[20:])
+
+
+def test_pictures_of_the_documentation_can_be_taken_again(browser: Browser, site: Path, tmp_path: Path) -> None:
+    take(browser, site / "index.html", tmp_path / "site.png")
+    assert size(tmp_path / "site.png") == (WIDTH, HEIGHT)
+    for name in ("report", "site"):
+        assert size(TARGET / f"{name}.png") == (WIDTH, HEIGHT)
+        assert (TARGET / f"{name}.png").stat().st_size < 300_000
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
