@@ -33,7 +33,7 @@ ENDINGS = "md yaml py lock toml sh in json svg pdf html txt parquet duckdb csv c
 # Placeholders for names of the reader's, and example values for them.
 EXAMPLES = {
     "all": {"NAME": "durable"},
-    "show": {"NAME": "ducklake", "ID": "inlining-single", "my-claim": "inlining-single"},
+    "show": {"NAME": "ducklake", "ID": "inlining-single", "my-claim": "inlining-single", "my-system": "ducklake"},
     "finding": {"NAME": "power-failure", "my-finding": "power-failure"},
     "provision": {"NAME": "kafka"},
     "tool": {"NAME": "locust"},

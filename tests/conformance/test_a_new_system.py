@@ -1,23 +1,22 @@
 """A system added as one file: the suite tests it unchanged, and an incomplete one is reported in one line.
 
-'./tidemark new system' writes the file, in which the tests fill in the two methods that it leaves open.
+'./tidemark new system' writes the file, and docs/new-system.md has the two methods that it leaves open.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-FILLED = {
-    "write": "import pyarrow.parquet as pq\n\n        pq.write_table(rows, path, compression=codec)",
-    "read": "import pyarrow as pa\n        import pyarrow.parquet as pq\n\n"
-    "        return pa.concat_tables([self._schema.empty_table(), *map(pq.read_table, self.data_files())])",
-}
+BODIES = re.findall(r"```python\n(.*?)\n```", (REPOSITORY / "docs" / "new-system.md").read_text(), re.DOTALL)
+FILLED = {name: indent(body, " " * 8).strip() for name, body in zip(("write", "read"), BODIES, strict=True)}
 # Adds the folder to those in which the registry looks for systems.
 WITH = "import sys, tidemark.systems; tidemark.systems.__path__.append(sys.argv.pop(1)); "
 TESTS = f"{WITH}import pytest; sys.exit(pytest.main(sys.argv[1:]))"
