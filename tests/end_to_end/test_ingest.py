@@ -9,6 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tidemark.machine import power
+from tidemark.results.reference.run_files import meanings
+from tidemark.studies.ingest.window.ambiguity import Attempted
 
 from .conftest import MakeSandbox
 from .sandbox import Sandbox
@@ -151,7 +153,9 @@ def test_power_cut_loses_acknowledged_rows_unless_everything_is_flushed(done: Sa
 
 
 def test_rows_are_there_once_after_their_commits_were_lost(done: Sandbox) -> None:
-    (run,) = [run for name, run in done.runs().items() if "/answers-" in name]
+    ((name, run),) = [(name, run) for name, run in done.runs().items() if "/answers-" in name]
+    operations = pq.read_table(done.results / name / "operations.parquet")
+    assert set(operations.column_names) == set(meanings(Attempted)) and operations["copies"].to_pylist() == [1, 1]
     (cell,) = run["found"]["ambiguity"]["cells"]
     assert (cell["fault"], cell["retry"], cell["hits"], cell["acked_once"], cell["harmed"]) == (
         "before",

@@ -19,6 +19,7 @@ import pytest
 from tidemark.machine.sampler import MachineSamples
 from tidemark.pipeline.build import build_database
 from tidemark.results.reference.run_files import RunFiles, meanings, run_files_page, unit
+from tidemark.studies.ingest.window.ambiguity import Attempted
 from tidemark.studies.study import registry
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +28,8 @@ ARCHIVES = sorted(SMOKE.glob("*.zip"))
 FILES = {name: study.results.run_files for name, study in registry().items()}
 # Answers of the program that judges tables: results read the part of them that is described.
 OPEN = ("found.data.*", "found.second.*")
+# Columns of windows that are newer than the archives: tests/end_to_end/test_ingest.py finds these in its own runs.
+NEWER = {"ingest": set(meanings(Attempted))}
 
 
 @dataclass
@@ -123,7 +126,8 @@ def test_every_described_column_is_in_a_real_run() -> None:
             for operations in members(archive, "operations.parquet")
             for name in pq.read_schema(BytesIO(operations)).names
         }
-        assert set(PAGE[f"Operations of {archive.stem}"]) == written
+        page = set(PAGE[f"Operations of {archive.stem}"])
+        assert page - NEWER.get(archive.stem, set()) <= written <= page
 
 
 def test_a_field_without_a_comment_is_an_error() -> None:
