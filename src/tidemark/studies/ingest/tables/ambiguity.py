@@ -167,6 +167,9 @@ def _ambiguity(builder: TableBuilder) -> Table:
         "What makes it safe: the policies with which each row is there once after each hit, in all ways that were "
         "measured. The probabilities are one-sided bounds (95 %, Clopper and Pearson), given that a commit is hit. How "
         "often an answer is lost depends on the network, and is not measured here.",
+        "Rows are counted as readers see them. delta-rs, which takes its own commit for that of another client, "
+        "commits the same file again as the next version: a reader has its rows once, a reader of the change feed "
+        "twice, as the finding delta-own-commit shows.",
     ]
     title = "What is there after a commit, or the answer to it, was lost on the way"
     return builder.computed_table("ingest-ambiguity", title, columns, rows, all_runs(chosen), notes)
