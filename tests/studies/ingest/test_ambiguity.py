@@ -145,7 +145,7 @@ def test_sentences_say_what_is_harmed_and_what_to_set(monkeypatch: pytest.Monkey
     advice = safe_sentence(cast(RunSet, None))
     assert "looks for the row before it sends it again (check) has each row once in DuckLake + inlining" in advice
     assert "For DuckLake, no policy of the writer is enough; with the best of them, check" in advice
-    assert advice.endswith("DuckLake + inlining is the same with each row in the catalog, and safe.")
+    assert "DuckLake + inlining is safe, with each row in the catalog, until a flush whose answer is lost" in advice
     monkeypatch.setattr(results, "all_hits", lambda _run_set: [hits("Iceberg", "i", cell(CHECK, acked_once=10))])
     assert "No hit did harm in Iceberg (0.26)" in harmed_sentence(cast(RunSet, None))
     monkeypatch.undo()

@@ -26,6 +26,7 @@ from tidemark.studies.ingest.parts import AMBIGUITY, INLINED, of_part
 from tidemark.studies.ingest.record import Ambiguity, Outcomes
 
 LONGEST = 160  # characters shown of an error
+UNTIL_FLUSHED = "until a flush whose answer is lost (the finding ducklake-flush-lost-answer)"
 POLICIES = {CHECK: "looks for the row before it sends it again", BLIND: "sends it again", NEVER: "leaves it"}
 
 
@@ -226,7 +227,7 @@ def _advice(found: Sequence[Hits], safe: dict[str, Hits]) -> Iterator[str]:
         left = [cell for cell in each.by(best) if not is_whole(cell)]
         what = "; ".join(f"{cell.fault}: {harm([cell]) or f'{cell.error_absent:,} rows not there'}" for cell in left)
         other = safe.get(INLINED.get(each.series.system, ""))
-        instead = f" {other.series.title} is the same with each row in the catalog, and safe." if other else ""
+        instead = f" {other.series.title} is safe, with each row in the catalog, {UNTIL_FLUSHED}." if other else ""
         yield (
             f"For {each.series.title}, no policy of the writer is enough; with the best of them, {best}, this is left: "
             f"{what}.{instead}"
