@@ -12,6 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from matplotlib.image import imread
 from tests.results.links import ADDRESSES, REFERENCE, addresses, pages, problems
 
 from tidemark.config import load
@@ -121,6 +122,9 @@ def test_site_with_an_address_has_cards_and_a_feed(site: Path, tmp_path: Path) -
     for path in pages(made):
         card = re.search(rf'<meta property="og:image" content="{there}/(cards/[\w-]+\.png)">', path.read_text())
         assert card is not None and (made / card[1]).read_bytes()[:4] == b"\x89PNG", path
+    for card_file in made.glob("cards/*.png"):
+        drawn = imread(card_file)
+        assert drawn.shape[:2] == (630, 1200) and (drawn[:, -24:] == drawn[0, 0]).all(), f"{card_file}: a line is cut"
     feed = ElementTree.parse(made / "feed.xml").getroot()
     links = [each.attrib["href"] for each in feed.iterfind("{*}entry/{*}link")]
     assert links and all((made / link.removeprefix(f"{there}/")).is_file() for link in links)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 WIDTH, HEIGHT, DPI = 12.0, 6.3, 100  # inches, and pixels in each
 PAPER, INK, FAINT = "#00517a", "#ffffff", "#bfe0f2"  # the colours of the site's head
-LEFT, COLUMNS = 0.06, 44  # share of the width; characters of a line of the title
+LEFT, COLUMNS = 0.06, 38  # share of the width; characters of a line of the title
 RC: Any = {"font.family": ["DejaVu Sans"], "text.parse_math": False}
 
 
@@ -24,11 +24,11 @@ def card(title: str, question: str, facts: Sequence[str]) -> bytes:
         figure = Figure(figsize=(WIDTH, HEIGHT), dpi=DPI, facecolor=PAPER)
         named: Any = {"x": LEFT, "ha": "left", "va": "top"}
         figure.text(y=0.92, s="Tidemark", fontsize=30, color=FAINT, fontweight="bold", **named)
-        lines = textwrap.wrap(title, COLUMNS)[:2]
-        figure.text(y=0.78, s="\n".join(lines), fontsize=36, color=INK, fontweight="bold", linespacing=1.2, **named)
+        lines = textwrap.wrap(title, COLUMNS)[:3]
+        figure.text(y=0.78, s="\n".join(lines), fontsize=30, color=INK, fontweight="bold", linespacing=1.2, **named)
         asked = textwrap.wrap(question, 62)[:3]
-        below = 0.66 - 0.12 * (len(lines) - 1)
-        figure.text(y=below, s="\n".join(asked), fontsize=26, color=INK, linespacing=1.3, **named)
+        below = 0.66 - 0.1 * (len(lines) - 1)
+        figure.text(y=below, s="\n".join(asked), fontsize=22, color=INK, linespacing=1.3, **named)
         told = "\n".join(textwrap.shorten(fact, 92, placeholder=" …") for fact in facts)
         figure.text(LEFT, 0.07, told, fontsize=18, color=FAINT, linespacing=1.5, ha="left", va="bottom")
         buffer = io.BytesIO()
