@@ -309,7 +309,7 @@ LOADED = Metric("load of DuckLake", "s", "Load of DuckLake", _second_load, LOWER
 LOADED_TABLES = total_by(None, BEFORE)
 BYTES = Metric("bytes", "B", "Bytes loaded", partial(_weight, what="bytes", phase=LOAD), LOWER)
 FILE_COUNT = Metric("files", "files", "Files loaded", partial(_weight, what="files", phase=LOAD), LOWER)
-LONGEST = Metric("longest refresh", "x", "Longest refresh over the median", _longest, LOWER)
+LONGEST = Metric("longest refresh", "x", "Longest refresh over the median", _longest, LOWER, "longest_refresh")
 GROWTH = Metric("growth", "x", "Bytes after merges over before", _growth, LOWER)
 
 
