@@ -44,7 +44,7 @@ def copied(folder: Path) -> Path:
 def old_python() -> str | None:
     """Return a Python that is not 3.12, from 3.9 on, with pip: of PATH or of pyenv; None if there is none."""
     named = [path for minor in (9, 10, 11, 13, 14) if (path := shutil.which(f"python3.{minor}"))]
-    named += map(str, sorted(Path.home().glob(".pyenv/versions/3.*/bin/python3")))
+    named += map(str, sorted(Path.home().glob(".pyenv/versions/*/bin/python3")))
     for each in named:
         done = subprocess.run([each, "-c", IS_OLD], capture_output=True, text=True, check=False)
         if done.returncode == 0:
