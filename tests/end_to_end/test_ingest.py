@@ -11,6 +11,7 @@ import pytest
 from tidemark.machine import power
 from tidemark.results.reference.run_files import meanings
 from tidemark.studies.ingest.window.ambiguity import Attempted
+from tidemark.studies.ingest.window.evolution import Added
 
 from .conftest import MakeSandbox
 from .sandbox import Sandbox
@@ -214,6 +215,9 @@ def test_columns_are_added_without_a_rewrite(done: Sandbox) -> None:
         assert (row["verdict"], row["files_rewritten_for_a_column [files]"]) == ("exact", "0"), row
         assert float(row["add_a_column [ms]"]) > 0
     assert "cannot add a column" in told["Iceberg (DuckDB)"]["verdict"]
+    (name, *_) = (name for name in done.runs() if "delta-rs/evolve-" in name)
+    operations = pq.read_table(done.results / name / "operations.parquet")
+    assert set(operations.column_names) == set(meanings(Added)) and operations["rewritten"].to_pylist() == [0, 0]
 
 
 def test_requests_follow_a_schedule_at_a_share_of_the_closed_loop_rate(done: Sandbox) -> None:

@@ -22,7 +22,7 @@ THRICE = "streams.protocols={quick: {window_seconds: 8, runs: 2, repeats: 3}}"
 
 
 def made(*overrides: str) -> Plan:
-    return make_plan(load(SHIPPED, ["streams.modes=[batch]", *overrides]))
+    return make_plan(load(SHIPPED, ["streams.modes=[batch]", "streams.sweeps=[main]", *overrides]))
 
 
 def only(*overrides: str) -> SeriesSpec:

@@ -42,9 +42,9 @@ def plan() -> Plan:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ([], "2 series in each round until intervals are narrow enough, then 3 more; at most 1[0-9] min"),
-        (["stacks=[thesis, current]"], "4 series in each round until .*, then 6 more; at most [12][0-9] min"),
-        (["budget_minutes=1"], "2 series in each round until .*, then 3 more; at most [2-9] min"),  # these come anyway
+        ([], "2 series in each round until intervals are narrow enough, then 6 more; at most 1[0-9] min"),
+        (["stacks=[thesis, current]"], "4 series in each round until .*, then 12 more; at most 2[0-9] min"),
+        (["budget_minutes=1"], "2 series in each round until .*, then 6 more; at most [2-9] min"),  # these come anyway
         (["protocol=thesis"], "3 series to measure, about 3[0-9] min"),
     ],
 )

@@ -12,9 +12,9 @@ from tidemark.analysis.statistics import Estimate
 from tidemark.errors import ConfigError
 from tidemark.results.figures.anatomy import label, own_work, picture
 from tidemark.results.reference.anatomy import (
+    EMPTY,
     FOLDER,
     IN_STORE,
-    NONE,
     OLD,
     YOUNG,
     anatomy_table,
@@ -53,8 +53,8 @@ def test_a_row_sums_what_a_column_has_and_shows_growth(tmp_path: Path) -> None:
 
 
 def test_none_and_unreadable_counts_are_said(tmp_path: Path) -> None:
-    assert list(anatomy_table(kept_counts(tmp_path))) == [NONE]
-    assert list(distance_table([], [])) == list(sequence_lines([])) == [NONE]
+    assert list(anatomy_table(kept_counts(tmp_path))) == [EMPTY]
+    assert list(distance_table([], [])) == list(sequence_lines([])) == [EMPTY]
     (tmp_path / FOLDER).mkdir()
     (tmp_path / FOLDER / "one.json").write_text("{}")
     with pytest.raises(ConfigError, match=r"one\.json: cannot be read as an anatomy"):
