@@ -11,6 +11,7 @@ import pytest
 
 from tidemark.paths import Workspace
 from tidemark.services.counting_proxy import CountingProxy
+from tidemark.services.delay_proxy import Place
 from tidemark.services.fault_proxy import AFTER, BEFORE, STATUS, TWICE, Hit, HttpFaults, PostgresFaults
 from tidemark.services.own import NullCatalog
 from tidemark.services.postgres import Postgres, PostgresSettings
@@ -88,7 +89,7 @@ def counted(shared_workspace: Workspace) -> Iterator[CountingProxy]:
     """Yield a proxy that counts the requests that reach a server which answers each at once."""
     with (
         NullCatalog(shared_workspace, shared_workspace.work / "null") as server,
-        CountingProxy(urlsplit(server.uri).port or 0) as proxy,
+        CountingProxy(Place(urlsplit(server.uri).port or 0)) as proxy,
     ):
         yield proxy
 

@@ -105,5 +105,5 @@ def test_missing_program_names_the_command_that_builds_it(tmp_path: Path, monkey
     monkeypatch.delenv("TIDEMARK_CACHE", raising=False)
     with pytest.raises(ProvisionError, match=r"tidemark tool seaweedfs"):
         tool_program("seaweedfs", "weed", Workspace(tmp_path))
-    with pytest.raises(ConfigError, match=r"allowed: .*locust, seaweedfs, secantusdb, sqlalchemy"):
+    with pytest.raises(ConfigError, match=r"allowed: .*locust, roc-validator, seaweedfs, secantusdb, sqlalchemy"):
         tool_program("nothing", "weed", Workspace(tmp_path))
