@@ -130,7 +130,7 @@ def _between(servers: Servers, stack: ExitStack) -> dict[Way, CountingProxy]:
 class Run:
     """One table of the system and its client; the context starts the client, and ends it.
 
-    `between` are the proxies behind catalogs' servers; `size` is the number of rows of a commit, and of columns.
+    `between` are the proxies behind a catalog's server; `size` is the number of rows of a commit, and of columns.
     """
 
     def __init__(

@@ -102,7 +102,7 @@ def sequence_lines(counts: Sequence[Anatomy]) -> Iterator[str]:
     titles = [each.title for each in drawn]
     yield f"![What one commit of {listed(titles)} asks its servers, in order](images/{Path(PICTURE).name})"
     if others := list(dict.fromkeys(each.title for each in counts if each.title not in titles)):
-        yield from ("", f"No server is asked by {listed(others)}, whose files and catalogs are local.")
+        yield from ("", f"No server is asked by {listed(others)}, which keep files and catalog on this machine.")
 
 
 def _is_to_store(name: str) -> bool:
