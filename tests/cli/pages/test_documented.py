@@ -19,7 +19,20 @@ from tidemark.pipeline import build
 from tidemark.results.archive.pack import write_archive
 
 # Commands that measure, fetch, test, restart, contact a server or write source; all others run here.
-ELSEWHERE = {"all", "test", "overhead", "anatomy", "provision", "tool", "stack", "finding", "resume", "new", "docs"}
+ELSEWHERE = {
+    "all",
+    "test",
+    "overhead",
+    "anatomy",
+    "releases",
+    "provision",
+    "tool",
+    "stack",
+    "finding",
+    "resume",
+    "new",
+    "docs",
+}
 # Only the pipeline itself makes them; tests/end_to_end/smoke/test_smoke.py checks them.
 OF_THE_PIPELINE = {
     *("results/logs/", "results/logs/snakemake.log", "results/logs/resume.log", "results/runs/.../run-0/run.json"),
