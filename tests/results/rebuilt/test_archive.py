@@ -254,7 +254,7 @@ def pipeline(workspace: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_pipeline_unpacks_instead_of_measuring(archive: Path, tmp_path: Path) -> None:
-    done = pipeline(tmp_path, f"archive={archive}", "--dry-run")
+    done = pipeline(tmp_path, f"archive={archive}", "--dry-run", "-v")
     assert done.returncode == 0, done.stderr
     planned = set(re.findall(r"^([a-z_0-9]+) +\d+$", done.stdout + done.stderr, re.MULTILINE)) - {"total"}
     assert planned == {"all", "unpack", "database", "tables", "figures", "claims", "paper", "report"}
