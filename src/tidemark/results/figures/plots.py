@@ -261,7 +261,9 @@ def counts(
         words += (f"\nrun 0: {states}" if states else "") + (f"\n{disturbed} DISTURBED" if disturbed else "")
         beside(axes, row, words)
     head = "median, hot" if any_cold else "median"
-    axes.text(1.03, 1.0, head, transform=axes.transAxes, fontsize=style.SMALL, color=style.FAINT, va="bottom")
+    heads = {1.03: head, **({0.0: "black ticks: as published"} if any(printed.values()) else {})}
+    for place, text in heads.items():
+        axes.text(place, 1.0, text, transform=axes.transAxes, fontsize=style.SMALL, color=style.FAINT, va="bottom")
     titles(axes, names)
     shown = [[*(each.value for each in found), *printed.get(title, ())] for title, _, found in rows if found]
     scale_of(axes, what, log=is_log([np.array(each) for each in shown]))

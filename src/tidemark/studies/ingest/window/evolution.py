@@ -15,10 +15,10 @@ from tidemark.errors import SystemFailure
 from tidemark.measure.describe import system_part
 from tidemark.measure.oracle import compare, difference
 from tidemark.measure.workload import CheckResult, DoneWindow, ProgressCallback, RunMetadata, TestBed, WindowRunner
-from tidemark.paths import private_directory
 from tidemark.runs.serde import written
 from tidemark.studies.ingest.record import EvolutionRecord, Words
 from tidemark.studies.ingest.settings import EvolutionSettings
+from tidemark.studies.ingest.window.pruning import table_of
 from tidemark.systems.base import Capability
 from tidemark.systems.pruning_dataset import rows_of, schema
 from tidemark.systems.tables import TableSystem
@@ -132,7 +132,7 @@ class EvolutionRunner(WindowRunner[DoneWindow[Added]]):
         try:
             self.bystander.write(rows_of(EARLIER + self._settings.columns, self._settings.rows))
         except Exception as error:
-            return f"{type(error).__name__}: {str(error).strip().splitlines()[0][:200]}"
+            return f"{type(error).__name__}: {str(error).strip().partition('\n')[0][:200]}"
         return ACCEPTED
 
     def describe(self, window: DoneWindow[Added]) -> RunMetadata:
@@ -150,15 +150,7 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
     """Create the table in the folder `name`, with `EARLIER` commits, and yield its runner."""
     del seconds
     settings = EvolutionSettings.of(test_bed.spec)
-    with ExitStack() as stack:
-        directory = stack.enter_context(test_bed.folder(name))
-        show("making the table")
-        folder = private_directory(directory / "table-1")
-        table = test_bed.variant.open_as(TableSystem, test_bed.context(folder, settings.rows))
-        stack.callback(table.close)
-        table.create(schema())
-        for commit in range(EARLIER):
-            table.write(rows_of(commit, settings.rows))
+    with table_of(test_bed, name, EARLIER, settings.rows, show) as (directory, table), ExitStack() as stack:
         runner = EvolutionRunner(test_bed, directory, table, settings)
         if Capability.WRITERS in table.capabilities:
             runner.bystander = table.client_factory().open()

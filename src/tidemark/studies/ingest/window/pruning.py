@@ -105,13 +105,22 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
     """Create the table in the folder `name`, with a commit for each of its files, and yield its runner."""
     del seconds
     settings = PruningSettings.of(test_bed.spec)
+    with table_of(test_bed, name, settings.files, settings.rows, show) as (directory, table):
+        yield PruningRunner(test_bed, directory, table, settings.files, settings.rows)
+
+
+@contextmanager
+def table_of(
+    test_bed: TestBed, name: str, commits: int, rows: int, show: ProgressCallback
+) -> Iterator[tuple[Path, TableSystem]]:
+    """Create the folder `name` and a table in it, with `commits` commits of `rows` rows each; yield both."""
     with ExitStack() as stack:
         directory = stack.enter_context(test_bed.folder(name))
         show("making the table")
         folder = private_directory(directory / "table-1")
-        table = test_bed.variant.open_as(TableSystem, test_bed.context(folder, settings.rows))
+        table = test_bed.variant.open_as(TableSystem, test_bed.context(folder, rows))
         stack.callback(table.close)
         table.create(schema())
-        for file in range(settings.files):
-            table.write(rows_of(file, settings.rows))
-        yield PruningRunner(test_bed, directory, table, settings.files, settings.rows)
+        for commit in range(commits):
+            table.write(rows_of(commit, rows))
+        yield directory, table
