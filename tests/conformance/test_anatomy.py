@@ -23,6 +23,8 @@ from tidemark.systems.ducklake.servers import DuckLake
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
 
 COMMIT = 10
+# What DuckDB 1.5 asks of a connection before it takes it from its pool and before it gives it back.
+OF_A_POOL = ("SELECT 1", "DISCARD ALL")
 KEPT = REPOSITORY / "reference" / "anatomy"
 
 
@@ -71,7 +73,8 @@ def test_commit_of_ducklake_and_one_more_statement(workspace: Workspace) -> None
     for name, count in of(plain, Source.SQL).items():
         assert count[0] == count[1] > 0
         assert of(more, Source.SQL)[name] == (count[0] + 1, count[0] + 1)
-    assert plain.steps[0].asked.startswith("BEGIN") and plain.steps[-1].asked == "COMMIT"
+    asked = [step.asked for step in plain.steps if OF_A_STACK not in os.environ or step.asked not in OF_A_POOL]
+    assert asked[0].startswith("BEGIN") and asked[-1] == "COMMIT"
     assert (len(plain.steps),) * 2 == of(plain, Source.NETWORK)["round trips in series"]
     assert differing(more, plain) == {
         "SQL statements",
