@@ -1,9 +1,9 @@
 """End of the rounds of a measurement: as soon as all ratios are as narrow as asked, or their time is spent.
 
 The rule looks at the widths of intervals alone, never at what they say, and so leaves their coverage as it is
-(tests/analysis/test_stopping.py). It looks after each block of rounds, first after `FIRST_LOOK` rounds, which are
-enough for a width. A block that was begun is finished; one that is not measured any more has the outcome `LEFT_OUT`,
-with the reason.
+(tests/pipeline/test_stopping.py). It looks after each block of rounds, first after `FIRST_LOOK` blocks: fewer than
+three cannot show what a start of the servers adds. A block that was begun is finished; one that is not measured any
+more has the outcome `LEFT_OUT`, with the reason.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tidemark.runs.outcome import LEFT_OUT, Outcome, SeriesRecord, outcome_path
 from tidemark.runs.plan import Goal, PlanFile, Round
 from tidemark.runs.spec import SeriesSpec
 
-FIRST_LOOK = 4
+FIRST_LOOK = 4  # blocks
 PAUSE_MINUTES = 5.0  # between two series; a longer time was no part of the measurement
 GOAL = "goal.json"  # in the workspace's private folder: the goal for which rounds were left out
 
@@ -49,7 +49,7 @@ def over(
     ahead = due(series, workspace)
     left = [spec for spec in ahead if not spec.in_round or spec.block == block]
     minutes = spent_minutes(workspace.root / spec.directory for spec in series)
-    widths = widths_after(done, workspace, python) if goal.precision and done >= FIRST_LOOK else {}
+    widths = widths_after(done, workspace, python) if goal.precision and block > FIRST_LOOK else {}
     # What was measured tells how much faster or slower than likely this machine is.
     waiting = {spec.id for spec in ahead}
     likely = likely_seconds(spec for spec in series if spec.id not in waiting) / 60
