@@ -72,12 +72,17 @@ def test_one_due_series_makes_its_round_due(tmp_path: Path) -> None:
     assert [spec.repeat for spec in due(plan.series, workspace)] == [2, 2]
 
 
-def test_series_with_fewer_repeats_are_in_every_round() -> None:
+def test_first_results_wait_for_series_with_fewer_repeats_only_without_rounds() -> None:
     sweep = "streams.sweep={cores: {axis: cpus, values: [1], repeats: 1}}"
-    plan = make_plan(load(SHIPPED, ["streams.systems={ducklake: {}}", sweep, "streams.sweeps=[main, cores]"]))
+    typed = ["streams.systems={ducklake: {}}", sweep, "streams.sweeps=[main, cores]"]
+    repeated = make_plan(
+        load(SHIPPED, [*typed, "streams.protocols={own: {window_seconds: 5, runs: 2, repeats: 2}}", "protocol=own"])
+    )
+    assert {spec.sweep for spec in repeated.until(Round(1, 2))} == {"main", "cores"}
+    plan = make_plan(load(SHIPPED, typed))
     assert rounds(plan) == 21
     first = plan.until(Round(1, 21))
-    assert {spec.sweep for spec in first} == {"main", "cores"} and {spec.repeat for spec in first} == {1}
+    assert {spec.sweep for spec in first} == {"main"} and {spec.repeat for spec in first} == {1}
     assert plan.until(None) == plan.series and first == plan.series[: len(first)], "the order is that of the whole"
 
 
@@ -124,11 +129,15 @@ def test_repeats_of_the_command_line_count_rounds_and_the_series_after_them() ->
     assert planned_with("repeats=2", "protocol=thesis") == [(1, False), (2, False)]
 
 
-def test_sweep_with_runs_that_are_cold_alone_is_in_no_round() -> None:
-    sweep = "streams.sweep={sizes: {axis: batch_size, values: [10], runs: 1}, chunked: {axis: chunks, values: [rows]}}"
-    typed = [sweep, "streams.sweeps=[sizes, chunked]", "streams.systems={delta-rs: {}}", "streams.modes=[batch]"]
+def test_sweep_with_cold_runs_alone_or_repeats_of_its_own_comes_after_the_rounds() -> None:
+    sweep = (
+        "streams.sweep={sizes: {axis: batch_size, values: [10], runs: 1}, chunked: {axis: chunks, values: [rows]}, "
+        "once: {axis: batch_size, values: [20], repeats: 1}}"
+    )
+    typed = [sweep, "streams.sweeps=[sizes, chunked, once]", "streams.systems={delta-rs: {}}", "streams.modes=[batch]"]
     made = make_plan(load(SHIPPED, typed)).series
-    assert [spec.in_round for spec in made if spec.sweep == "sizes"] == [False]
+    for name in ("sizes", "once"):
+        assert [(spec.repeat, spec.in_round) for spec in made if spec.sweep == name] == [(21, False)]
     assert [spec.in_round for spec in made if spec.sweep == "chunked"] == [True] * 20 + [False]
 
 

@@ -115,9 +115,9 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
         if streams.main:
             made += _repeated(spec, sizes, chosen)
         for name, sweep in streams.sweeps.items():
-            own = sizes if sweep.repeats is UNSET else structs.replace(sizes, repeats=sweep.repeats, rounds=0)
+            own = sizes if sweep.repeats is UNSET else structs.replace(sizes, repeats=sweep.repeats)
             for varied in _vary(spec, settings, name, streams, config):
-                made += _repeated(varied, own, chosen)
+                made += _repeated(varied, own, chosen, in_rounds=sweep.repeats is UNSET)
     return made
 
 
@@ -152,14 +152,18 @@ def _stores(chosen: Variant) -> bool:
     return Capability.READ_BACK in chosen.system.capabilities
 
 
-def _repeated(spec: SeriesSpec, sizes: Protocol, chosen: Variant) -> list[SeriesSpec]:
-    """Return one spec per repeat, rounds first. A system that stores nothing is only a bound, and runs once, last."""
-    rounds = sizes.rounds if spec.runs > 1 else 0  # a round has no cold run
-    last = rounds + sizes.repeats
-    first = 1 if _stores(chosen) else last
+def _repeated(spec: SeriesSpec, sizes: Protocol, chosen: Variant, *, in_rounds: bool = True) -> list[SeriesSpec]:
+    """Return one spec per repeat, rounds first. A system that stores nothing is only a bound, and runs once, last.
+
+    Without `in_rounds`, or with a cold run alone, it is measured after the rounds: first results do not wait for it.
+    """
+    last = sizes.rounds + sizes.repeats
+    of_rounds = in_rounds and spec.runs > 1
+    first = last if not _stores(chosen) else 1 if of_rounds else sizes.rounds + 1
     return [
-        replace(spec, repeat=number, in_round=number <= rounds, block=_block(number, sizes) if number <= rounds else 0)
+        replace(spec, repeat=number, in_round=in_round, block=_block(number, sizes) if in_round else 0)
         for number in range(first, last + 1)
+        for in_round in [number <= sizes.rounds]
     ]
 
 
