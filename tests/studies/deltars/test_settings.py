@@ -58,6 +58,17 @@ def test_likely_time_of_a_write_through_servers_includes_its_overhead() -> None:
     assert {spec.system: Tables.likely_seconds(spec) for spec in found.series} == {"delta-rs-local": 4, "legacy": 62}
 
 
+def test_likely_time_of_a_large_table_follows_its_rows() -> None:
+    sizes = "{tables: {lineitem_sf1: 1, lineitem_sf10: 1}, slow: {lineitem_sf1: 1}, cores: [1], repeats: 1}"
+    found = plan(
+        f"deltars.protocols={{mine: {sizes}}}", "protocol=mine", "deltars.systems={delta-rs-local: {}, legacy: {}}"
+    )
+    took = {(spec.system, DeltarsSettings.of(spec).data): Tables.likely_seconds(spec) for spec in found.series}
+    # 6 million rows through Kafka took some ten minutes.
+    assert 500 < took["legacy", "lineitem_sf1"] < 800
+    assert took["delta-rs-local", "lineitem_sf1"] == 2 and 30 < took["delta-rs-local", "lineitem_sf10"] < 120
+
+
 @pytest.mark.parametrize(
     ("override", "said"),
     [

@@ -8,6 +8,8 @@ const GROUPS = {
   "not testable here": "Claims that cannot be tested here",
 };
 
+const JUDGES_NOTHING = /^(not-here|beside)\(/;  // measures of claims that no run can judge
+
 const labelOf = (each, words) => REPORT.claims.labelled ? `${words}, stack ${each.stack}` : words;
 
 function more(claim, judged) {
@@ -22,7 +24,7 @@ function more(claim, judged) {
     ...(claim.differs ? [make("p", `Here: ${claim.differs}`)] : []),
     make("p", ["Measure: ", make("code", claim.measure)]),
     make("p", ["Shown in (files next to this one): ", ...links]),
-    make("p", ["Test this claim alone: ", make("code", claim.retest.command),
+    make("p", [JUDGES_NOTHING.test(claim.measure) ? "No run can judge this claim; numbers for comparison: " : "Test this claim alone: ", make("code", claim.retest.command),
       ` (about ${duration(claim.retest.seconds)}, ${(claim.retest.disk_bytes / 1e9).toFixed(1)} GB of disk)`]),
   ], { id: `claim-${claim.id}` });
 }

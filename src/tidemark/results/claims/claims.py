@@ -23,6 +23,7 @@ REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
 INCONCLUSIVE, NOT_TESTABLE = "inconclusive", "not testable here"
 UNTESTED = "not tested yet"  # no run has been judged for the claim
 VERDICTS = (REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE, NOT_TESTABLE)
+UNJUDGED = ("not-here", "beside")  # measures that judge nothing: the second gives a number for comparison
 PRINTED = "printed-"  # name prefix of measures that use only a publication's printed numbers, and no run
 DIRECTIONS = ("above", "below", "between")
 QUOTATION = re.compile(r'"([^"]+)"')
@@ -143,6 +144,11 @@ class Claim:
         """Statement, followed by its publication if it is not the study's, and by what Tidemark's method changes."""
         source = f" From {self.published.source}." if self.published.source else ""
         return f"{self.statement}{source}" + (f" *Here:* {self.differs}" if self.differs else "")
+
+    @property
+    def is_judged(self) -> bool:
+        """Return False if no run can judge the claim: its command only gives the study's numbers for comparison."""
+        return self.measure.name not in UNJUDGED
 
     @property
     def needs_no_run(self) -> bool:

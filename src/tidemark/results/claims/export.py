@@ -140,7 +140,8 @@ def to_markdown(ledger: ClaimReport) -> str:
     lines = [f"**Published claims, re-tested**: {'; '.join(counts)}.", ""]
     lines += [
         "The verdict follows from our 95 % interval: reproduced if all of it fulfils the criterion, not reproduced if "
-        "none of it does, else inconclusive; a count is its own interval. Published values are another machine's.",
+        "none of it does, else inconclusive; a count is its own interval. Published values are another machine's. "
+        "Where the runs give no value, the reason is in its place, and `./tidemark show claim ID` prints the command.",
         "",
         *(line for remark in ledger.remarks for line in (remark, "")),
     ]
@@ -191,7 +192,7 @@ def describe(row: Row) -> str:
     lines += [
         f"  measure     {claim.measure}",
         f"  shown in    {', '.join(links)}",
-        f"  test alone  {row.retest.command}",
+        f"  {'test alone' if claim.is_judged else 'compare   '}  {row.retest.command}",
         f"              about {duration(row.retest.seconds)}, {row.retest.disk_bytes / 1e9:.1f} GB of disk",
     ]
     return "\n".join(lines)

@@ -12,6 +12,7 @@ from tidemark.results.reference.content import About, Reference
 from tidemark.results.tables.table import markdown_grid, markdown_list
 
 NOT_KEPT = "no reference"
+COMPARED = "for comparison"  # before a command whose runs cannot judge the claim
 FOLDERS = (
     ("tidemark", "the command: sets up on first use, then does what './tidemark --help' lists"),
     ("config.yaml", "what is measured; every key is checked, with its range, before anything starts"),
@@ -93,16 +94,18 @@ class Ledger:
         return [each for each in self.references if each.about.study == study]
 
     def expected(self, row: Row, stack: str) -> str:
-        """Return the verdict of the reference results, with the value; NOT_KEPT without one."""
+        """Return the verdict of the reference results, with the value, or the reason for which there is none."""
         held = [each for kept in self.kept(row.study) for each in kept.held if each.key == (row.claim.id, stack)]
         if not held:
             return NOT_KEPT
-        return held[-1].verdict + ("" if held[-1].ours is None else f": {estimate_text(held[-1].ours)}")
+        last = held[-1]
+        return f"{last.verdict}: {last.reason or '' if last.ours is None else estimate_text(last.ours)}"
 
     def costs(self, row: Row) -> tuple[str, str, str]:
         """Return the time, the disk space and the command of a retest."""
         command = row.retest.command
-        return duration(self.seconds[command]), f"{row.retest.disk_bytes / 1e9:.1f} GB", f"`{command}`"
+        label = "" if row.claim.is_judged else f"{COMPARED}: "
+        return duration(self.seconds[command]), f"{row.retest.disk_bytes / 1e9:.1f} GB", f"{label}`{command}`"
 
 
 def artifact(efforts: Sequence[Effort], ledger: Ledger) -> dict[str, str]:
@@ -185,7 +188,9 @@ def _claims(study: str, ledger: Ledger) -> Iterator[str]:
     yield (
         "Each published claim, what to expect of it, and the command that tests it alone. *Here* says where our method "
         "differs from the publication's so that the claim's meaning changes; a claim that is newer than the reference "
-        f"results has {NOT_KEPT}. `./tidemark artifact` makes this page from the claims, the plans and `reference/`. "
+        f"results has {NOT_KEPT}. What is not testable has its reason; its command tests it, but where *{COMPARED}* is "
+        "before it: that runs the study, whose numbers cannot judge the claim. "
+        "`./tidemark artifact` makes this page from the claims, the plans and `reference/`. "
         "[What the study does](../studies.md).\n"
     )
     protocols = sorted({protocol for each in references for protocol in each.about.protocols} - {"quick"})

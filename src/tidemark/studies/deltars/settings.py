@@ -9,6 +9,7 @@ from typing import ClassVar
 from tidemark.runs.spec import WorkloadSettings
 
 DATA = re.compile(r"(?P<table>supplier|lineitem)_sf(?P<scale>0\.\d*[1-9]|[1-9]\d*)")
+ROWS = {"supplier": 10_000, "lineitem": 6_000_000}  # about as many at scale factor 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,12 @@ class DeltarsSettings(WorkloadSettings):
     def cell(self) -> tuple[str, int]:
         """Table and processors."""
         return self.data, self.cores
+
+    @property
+    def rows(self) -> float:
+        """Rows of the table, within 1 %."""
+        found = DATA.fullmatch(self.data)
+        return ROWS[found["table"]] * float(found["scale"]) if found else 0.0
 
 
 def processors_text(cores: int) -> str:

@@ -27,6 +27,8 @@ STUDY = Study(
     "way of Kafka, Spark and Hudi?",
 )
 SLOW_WRITE_SECONDS = 30.0  # including the start of an application
+# Rows per second of tables above these rows, which seconds per operation do not cover.
+SLOW_ROWS, SLOW_RATE, FAST_ROWS, FAST_RATE = 1e6, 8e3, 6e6, 1e6
 
 
 def processors() -> int:
@@ -51,9 +53,13 @@ class Tables(Workload):
 
     @classmethod
     def likely_seconds(cls, spec: SeriesSpec) -> float:
-        """Return an estimate of one second per operation, and half a minute per write through Kafka or Spark."""
-        is_slow = of_kind(BulkTable)[spec.system].is_slow
-        return DeltarsSettings.of(spec).repetitions * (1.0 + (SLOW_WRITE_SECONDS if is_slow else 1.0))
+        """Return an estimate of one second per operation, and half a minute per write through Kafka or Spark, and more
+        for tables of more than 6 million rows, or of 1 million through Kafka or Spark.
+        """
+        is_slow, settings = of_kind(BulkTable)[spec.system].is_slow, DeltarsSettings.of(spec)
+        write = SLOW_WRITE_SECONDS if is_slow else 1.0
+        few, rate = (SLOW_ROWS, SLOW_RATE) if is_slow else (FAST_ROWS, FAST_RATE)
+        return settings.repetitions * (1.0 + write + max(0.0, settings.rows - few) / rate)
 
     @classmethod
     def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:

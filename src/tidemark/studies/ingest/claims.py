@@ -165,6 +165,12 @@ def printed_gap(_evidence: ClaimData) -> Measured:
 
 
 @measure(OWN)
+def printed_over(_evidence: ClaimData, rows_per_s: float) -> Measured:
+    """Return kyma's sustained rate over a rate that the page prints of another system."""
+    return _rate(published.cell(1, DIRECT, 500, 8)).scaled(500 / rows_per_s), TIMES
+
+
+@measure(OWN)
 def printed_kills(_evidence: ClaimData) -> Measured:
     """Return the share of kills that lose something, given that none of the page's kills did (Jeffreys interval)."""
     return share(0, published.KILLS, generator("printed", "kills")), ""
