@@ -12,8 +12,11 @@ from tidemark import errors
 from tidemark.cli.docs import COMMANDS, commands_page
 from tidemark.cli.main import app
 from tidemark.errors import TidemarkError
+from tidemark.pipeline.build import all_claims
+from tidemark.studies.study import registry
 
 DONE, INTERRUPTED = 0, 130  # exit codes without an error
+NAME = re.compile(r"`([a-z]\w*-[\w.-]+)`")  # of a table, a figure, or a claim; dots at its end stand for several claims
 
 
 def text_of(page: str) -> str:
@@ -47,3 +50,32 @@ def test_every_term_of_the_glossary_has_an_anchor() -> None:
     for row in terms:
         names = re.sub(r"<a id=[^>]+></a>", "", row).split(", ")
         assert re.findall(r'<a id="([^"]+)">', row) == [name.replace(" ", "-") for name in names], row
+
+
+def misnamed(text: str) -> list[str]:
+    """Return the names in the page of publications that nothing has, and the claims of publications that it lacks."""
+    claims = {claim.id: claim for claim in all_claims()}
+    made = {spec.name for study in registry().values() for spec in study.results.figure_specs()}
+    made |= {path.stem for path in (REPOSITORY / "reference").glob("*/tables/*.json")}
+    sources = "".join(path.read_text() for path in (REPOSITORY / "src/tidemark").rglob("*.py"))
+    named: set[str] = set()
+    wrong = []
+    for name in NAME.findall(text):
+        found = {each for each in claims if each == name or (name.endswith("...") and each.startswith(name[:-3]))}
+        named |= found
+        if not found and name not in made and f'"{name}"' not in sources:
+            wrong.append(name)
+    ours = {each for each in claims if not claims[each].published.source and each != "connect-exactly-once"}
+    return [*wrong, *sorted(ours - named)]
+
+
+def test_page_of_publications_names_what_there_is_and_every_claim() -> None:
+    text = text_of("docs/publications.md")
+    assert misnamed(text) == []
+    for right, wrong, found in (
+        ("`table-5.1`", "`table-5.9`", "table-5.9"),
+        ("`lhb-files`", "`lhb-file`", "lhb-file"),
+        ("`in-flight`", "", "in-flight"),
+        ("`gain-...`", "", "gain-table"),
+    ):
+        assert right in text and found in misnamed(text.replace(right, wrong)), right
