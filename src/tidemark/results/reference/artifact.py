@@ -37,7 +37,8 @@ WARNINGS = (
     "`lukewarm` next to a first run: its files were not in memory before the servers started, but what running "
     "programs use was when the window opened.",
     "A cell `n/a` has its reason next to it: no system is left out without a reason.",
-    "A claim is `not testable here` where a window is shorter than the claim needs, or a part was not asked for.",
+    "A claim is `not testable here` where a window is shorter than the claim needs, a part was not asked for, or it is "
+    "of another machine or server; its page has the reason.",
 )
 ELSEWHERE = (
     "Absolute times follow the machine: its disk's flushes above all (a commit of most systems waits for one or more), "
