@@ -28,6 +28,7 @@ SHOWN = """({
   runs: [...document.querySelectorAll("#run-list [data-system]")].map(each => each.hidden),
   claims: [...document.querySelectorAll("#ledger .fold")].map(each => each.open),
 })"""
+DRAW_ALL = "plots.forEach(({ plot }) => plot.approach(true))"  # by itself the page draws what is near the screen
 JUMPS = "[...document.querySelectorAll('#jumps a')].map(each => each.textContent)"
 
 

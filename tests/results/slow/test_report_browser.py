@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.results.browser import CHROMIUM, Page
 from tests.results.page_data import states
-from tests.results.report_page import JUMPS, chosen, hidden, tables, text, tick, told
+from tests.results.report_page import DRAW_ALL, JUMPS, chosen, hidden, tables, text, tick, told
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on PATH")
 Open = Callable[..., Page]
@@ -28,9 +28,19 @@ def test_page_is_drawn_without_console_messages(opened: Open, kind: str, width: 
     assert page.run("document.documentElement.dataset.theme") == ("dark" if dark else "light")
     assert not page.run("document.documentElement.scrollWidth > window.innerWidth"), "the page scrolls sideways"
     figures = "[...document.querySelectorAll('figure')].filter(each => !each.hidden)"
+    page.run(DRAW_ALL)
     drawn = page.run(f"{figures}.map(each => Number(each.querySelector('canvas').dataset.drawn))")
     if kind != "gallery":
         assert len(drawn) >= 18 and min(drawn) > 0, "what has nothing to show is hidden"
+
+
+def test_plot_is_drawn_when_it_comes_near_the_screen(opened: Open) -> None:
+    page = opened("built")
+    last = "[...document.querySelectorAll('figure')].filter(each => !each.hidden).at(-1).querySelector('canvas')"
+    assert page.run(f"{last}.dataset.drawn") is None and page.run(f"{last}.ariaLabel").startswith("Bytes that reached")
+    page.run(f"{last}.scrollIntoView()")
+    page.settle()
+    assert int(page.run(f"{last}.dataset.drawn")) > 0
 
 
 @pytest.mark.parametrize("kind", ["built", "made"])
@@ -170,6 +180,7 @@ def test_plots_zoom_and_step_by_keyboard_and_follow_the_theme(opened: Open) -> N
 
 def test_lines_are_named_at_their_ends_and_all_systems_above_the_plots(opened: Open) -> None:
     page = opened("built")
+    page.run(DRAW_ALL)
     for kind in ("Time of a commit", "Operations slower"):
         plot = f"plots.find(each => each.kind.title.startsWith('{kind}') && each.mode === 'single').plot"
         drawn = set(page.run(f"{plot}.layers.map(layer => layer.name)"))

@@ -17,6 +17,21 @@ function jumps() {
   document.querySelectorAll("#jumps a[href^='#'], .skip").forEach(jump);
 }
 
+// The first screen is built first; what is below it, once that was painted. A page that is not shown has no frames.
+let begun = false;
+function below() {
+  if (begun) return;
+  begun = true;
+  buildPlots();
+  claims();
+  runSections();
+  downloads();
+  jumps();
+  window.addEventListener("hashchange", readAddress);
+  readAddress();
+  document.body.dataset.ready = "yes";
+}
+
 bubbles();
 themes();
 title();
@@ -29,12 +44,8 @@ filters();
 byId("matrix").hidden = !MATRIX.groups.length;
 legend();
 changed.push(key => { if (key !== "runs" && key !== "verdicts") matrix(); });
-buildPlots();
-claims();
-runSections();
-downloads();
 byId("view").hidden = !MATRIX.groups.length && !SERIES.length;
-jumps();
-window.addEventListener("hashchange", readAddress);
-readAddress();
-document.body.dataset.ready = "yes";
+parse(location.hash.includes("=") ? location.hash.slice(1) : "");
+for (const tell of changed) tell(null);
+requestAnimationFrame(() => setTimeout(below));
+setTimeout(below, 500);

@@ -1,6 +1,7 @@
 // A zoomable plot on a canvas. A layer is {label, name, colour, marker, style: "points" | "line" | "intervals", points:
 // [[x, y, note]...]}; intervals have points [value, row, note, low, high]. Coordinates are plain numbers; log axes take
-// their logarithms. Lines have their names at their ends, one for all lines of a name, and some points have markers.
+// their logarithms. Lines have their names at their ends, one for all lines of a name, and some points have markers. A plot
+// is drawn while it is near the screen, or on paper.
 "use strict";
 
 const PAD = { right: 14, top: 10, bottom: 40 };
@@ -13,9 +14,8 @@ class Plot {
   constructor(canvas, options) {
     this.canvas = canvas;
     this.options = options;
-    this.layers = [];
-    this.view = null;
-    this.picked = -1;
+    this.near = false;
+    this.show([]);
     canvas.tabIndex = 0;
     canvas.setAttribute("role", "img");
     const on = (name, handle, more) => canvas.addEventListener(name, handle.bind(this), more);
@@ -26,39 +26,53 @@ class Plot {
     on("dblclick", () => this.reset());
     on("wheel", this.wheel, { passive: false });
     on("keydown", this.key);
+    on("focus", () => this.approach(true));
     on("blur", () => this.tell(null));
     new ResizeObserver(() => this.draw()).observe(canvas);
+    new IntersectionObserver(seen => this.approach(seen.at(-1).isIntersecting), { rootMargin: "50%" }).observe(canvas);
+  }
+
+  approach(near) {
+    this.near = near;
+    this.draw();
   }
 
   show(layers) {
+    const { canvas, options } = this, count = layers.reduce((sum, layer) => sum + layer.points.length, 0);
     this.layers = layers;
-    this.marks = layers.flatMap(layer => layer.points.map(point => ({ layer, point })));
+    this.points = null;
     this.picked = -1;
+    canvas.setAttribute("aria-label", `${options.title}: ${count} marks of ${layers.length} runs or systems. ${options.x.title} against ${options.y.title}.`);
     this.reset();
   }
+
+  // Both are made when they are first asked for: a report has up to 240,000 points.
+  get marks() { return this.points ??= this.layers.flatMap(layer => layer.points.map(point => ({ layer, point }))); }
+  get view() { return this.ranges ??= { x: this.range("x"), y: this.range("y") }; }
 
   to(axis, value) { return this.options[axis].log ? Math.log10(Math.max(value, 1e-12)) : value; }
   from(axis, value) { return this.options[axis].log ? 10 ** value : value; }
 
   reset() {
-    const range = axis => {
-      const place = axis === "x" ? 0 : 1;
-      let low = Infinity, high = -Infinity;
-      for (const { point } of this.marks) {
-        for (const value of axis === "x" && point.length > 3 ? [point[0], point[3] ?? point[0], point[4] ?? point[0]] : [point[place]]) {
-          if (this.options[axis].log && value <= 0) continue;
-          const at = this.to(axis, value);
-          low = Math.min(low, at); high = Math.max(high, at);
-        }
-      }
-      if (low === Infinity) return [0, 1];
-      if (this.options[axis].rows) return [-0.6, this.options[axis].rows.length - 0.4];
-      if (!this.options[axis].log && !this.options[axis].free) low = Math.min(low, 0);
-      const margin = (high - low || Math.abs(high) || 1) * 0.04;
-      return [low === 0 ? 0 : low - margin, high + margin];
-    };
-    this.view = { x: range("x"), y: range("y") };
+    this.ranges = null;
     this.draw();
+  }
+
+  range(axis) {
+    const { log, rows, free } = this.options[axis], place = axis === "x" ? 0 : 1;
+    let low = Infinity, high = -Infinity;
+    for (const { point } of this.marks) {
+      for (const value of axis === "x" && point.length > 3 ? [point[0], point[3] ?? point[0], point[4] ?? point[0]] : [point[place]]) {
+        if (log && value <= 0) continue;
+        const at = this.to(axis, value);
+        low = Math.min(low, at); high = Math.max(high, at);
+      }
+    }
+    if (low === Infinity) return [0, 1];
+    if (rows) return [-0.6, rows.length - 0.4];
+    if (!log && !free) low = Math.min(low, 0);
+    const margin = (high - low || Math.abs(high) || 1) * 0.04;
+    return [low === 0 ? 0 : low - margin, high + margin];
   }
 
   pixel(axis, value) {
@@ -91,7 +105,7 @@ class Plot {
   }
 
   draw() {
-    if (!this.view) return;
+    if (!this.near) return;
     const { canvas, options } = this, scale = window.devicePixelRatio || 1;
     const width = canvas.clientWidth, height = canvas.clientHeight;
     if (!width || !height) return;
@@ -150,7 +164,6 @@ class Plot {
     this.label(pen, right);
     if (this.picked >= 0) this.ring(pen, this.marks[this.picked]);
     canvas.dataset.drawn = drawn;
-    canvas.setAttribute("aria-label", `${options.title}: ${drawn} marks of ${this.layers.length} runs or systems. ${options.x.title} against ${options.y.title}.`);
   }
 
   paint(pen, layer) {

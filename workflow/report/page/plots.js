@@ -108,6 +108,7 @@ function buildPlots() {
   }
   changed.push(key => { if (key !== "sort" && key !== "columns" && key !== "verdicts") showPlots(); });
   repaint.push(() => { for (const { plot } of plots) plot.draw(); });
+  window.addEventListener("beforeprint", () => { for (const { plot } of plots) plot.approach(true); });
 }
 
 function showPlots() {
