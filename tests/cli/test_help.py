@@ -10,7 +10,7 @@ import typer.main
 from tidemark.cli.main import DEVELOP, LOOK, MEASURE, SHARE, app
 from tidemark.cli.words import OLD_NAMES
 
-FIRST = ["all", "doctor", "advise", "compare", "archive"]
+FIRST = ["all", "doctor", "clean", "open", "advise", "compare", "archive"]
 FIRST += ["overhead", "test"]
 
 

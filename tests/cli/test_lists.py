@@ -81,9 +81,17 @@ def test_configuration_is_that_of_the_text() -> None:
     assert f"{row['key']}: " in printed("show", "config", *CONFIG, "--sources") and row["source"] != "default"
 
 
+def test_configuration_of_one_study_is_its_section() -> None:
+    whole = json.loads(printed("show", "config", *CONFIG, "--json"))
+    of_study = ("show", "config", *CONFIG, "--study", "ingest", "--json")
+    assert json.loads(printed(*of_study)) == {"ingest": whole["ingest"]}
+    assert json.loads(printed(*of_study, "--changed")) == {"ingest": {}}
+    assert {row["key"].split(".")[0] for row in json.loads(printed(*of_study, "--sources"))} == {"ingest"}
+
+
 def test_comparison_has_its_counts_without_rows_and_as_a_table_for_machines(tmp_path: Path) -> None:
     reference = str(REPOSITORY / "reference")
-    words = ("compare", reference, reference, "--target", str(tmp_path), "--study", "freshness")
+    words = ("compare", reference, reference, "--output", str(tmp_path), "--study", "freshness")
     (table,) = json.loads(printed(*words, "--json"))
     assert table["rows"] and {row[0] for row in table["rows"]} == {"freshness"}
     summary = printed(*words, "--summary").splitlines()

@@ -92,6 +92,8 @@ WRONG_PLACES = [
     (("site", *KEPT, "--output", "results"), 2, "results: holds something else than a site"),
     (("site", *KEPT, "--output", "file"), 2, "'file' is a file"),
     (("site", *KEPT, "--output", "file/x"), 2, "file: file exists; name another place"),
+    (("open", "/nope"), 2, "/nope: is not there; './tidemark all' makes the report"),
+    (("open", "folder"), 2, "'folder' is a directory"),
     (("archive", "folder"), 2, "'folder' is a directory"),
     (("archive", "odd.zip"), 2, "odd.zip: exists already; name another file, or replace it with --force"),
     (("archive", "file/a.zip"), 2, "file: file exists; name another place"),
@@ -119,6 +121,7 @@ WRONG_PLACES = [
     ),
     (("show", "results", "--results", "/nope"), 2, "/nope: found no table of systems; allowed: a results folder"),
     (("show", "results", "--study", "catalogs"), 2, "results: found no table of systems of catalogs"),
+    (("show", "config", "--study", "stream", *CONFIG), 2, "found no study 'stream'"),
     (("advise", "--rate", "5", "--fresh", "10s", "--results", "/nope"), 2, "/nope: is not there"),
     (("anatomy", "nope"), 2, "found no system 'nope'; './tidemark list systems' lists them"),
     (("anatomy", "flink-iceberg"), 2, "found 'flink-iceberg', which is "),
@@ -189,7 +192,7 @@ def test_unusable_path_is_named_in_one_line(
 def test_every_command_with_a_path_is_tested_with_a_wrong_one() -> None:
     """A new command must be added to WRONG_PLACES as well."""
     tried = {words[: len(path)] for words, *_ in WRONG_PLACES for path in current() if words[: len(path)] == path}
-    as_series = {("overhead",), ("show", "config")}  # these read the configuration like 'list series'
+    as_series = {("overhead",), ("clean",)}  # these read the configuration like 'list series'
     lists = {("list", kind) for kind in ("systems", "studies", "presets", "stacks", "findings", "versions")}
     assert set(current()) - lists - as_series - {("all",), ("doctor",), ("test",)} == tried
 
@@ -257,4 +260,4 @@ def test_commands_with_values_are_those_with_hints() -> None:
             command = command.commands[word]
         if any(parameter.metavar == VALUES for parameter in command.params):
             with_values.add(" ".join(path))
-    assert with_values == {"all", "list series", "show config", "overhead"}
+    assert with_values == {"all", "list series", "show config", "overhead", "clean"}

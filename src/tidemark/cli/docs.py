@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tidemark.cli.words import OLD_NAMES
+from tidemark.cli.words import OLD_NAMES, TO
 from tidemark.errors import TidemarkError
 from tidemark.paths import REPOSITORY, Workspace, private_directory
 from tidemark.progress import Progress
@@ -32,7 +32,7 @@ ABOUT_STEPS = "The rules of the pipeline call these, and `./tidemark --help` doe
 
 
 def docs(
-    target: Annotated[Path, typer.Option(file_okay=False, help="Folder for the site.")] = Path("build/docs"),
+    target: Annotated[Path, typer.Option(*TO, file_okay=False, help="Folder for the site.")] = Path("build/docs"),
 ) -> None:
     """Build the documentation as a site that needs no network, and print the path of its first page.
 

@@ -230,6 +230,7 @@ def show_config(
     config: Overrides = None,
     configfile: ConfigFile = Path("config.yaml"),
     preset: Presets = None,
+    study: OneStudy = None,
     changed: Annotated[bool, typer.Option("--changed", help="Print only what differs from the defaults.")] = False,
     sources: Annotated[
         bool, typer.Option("--sources", help="Print a line for each key, with where its value was given.")
@@ -250,11 +251,15 @@ def show_config(
         print(editor_schema(), end="")
         return
     found = make_plan(load(configfile, values(context, config, preset))).config
+    if study is not None:
+        from tidemark.schema import sections
+
+        one_of("study", study, sections())
     if sources:
         rows = [
             {"key": key, "value": value, "source": source}
             for key, (value, source) in found.sources().items()
-            if source != "default" or not changed
+            if (source != "default" or not changed) and (study is None or key.startswith(f"{study}."))
         ]
         if as_json:
             print_json(rows)
@@ -263,6 +268,8 @@ def show_config(
             print(f"{row['key']}: {json.dumps(row['value'], ensure_ascii=False)}  # {row['source']}")
         return
     shown = found.changed() if changed else found.whole()
+    if study is not None:
+        shown = {study: shown.get(study, {})}
     if as_json:
         print(json.dumps(shown, indent=1, ensure_ascii=False))
     else:

@@ -13,6 +13,7 @@ from tidemark import __version__
 from tidemark.cli.anatomy import anatomy
 from tidemark.cli.completion import VARIABLE, completion, heed_completion
 from tidemark.cli.docs import docs
+from tidemark.cli.folder import clean, open_page
 from tidemark.cli.listing import AsJson, OneStudy, listing, one_of, print_json, showing
 from tidemark.cli.planning import advise
 from tidemark.cli.reference import artifact, finding, keep, site
@@ -22,6 +23,7 @@ from tidemark.cli.stack import stack
 from tidemark.cli.steps import steps
 from tidemark.cli.words import (
     MORE_VALUES,
+    TO,
     ConfigFile,
     Overrides,
     Presets,
@@ -135,6 +137,8 @@ def doctor(
     raise typer.Exit(examine(Workspace(Path.cwd()), verify=verify, as_json=as_json))
 
 
+app.command(rich_help_panel=MEASURE, context_settings=MORE_VALUES)(clean)
+app.command("open", rich_help_panel=LOOK)(open_page)
 app.add_typer(listing, name="list", rich_help_panel=LOOK)
 app.add_typer(showing, name="show", rich_help_panel=LOOK)
 app.command(rich_help_panel=LOOK)(advise)
@@ -146,7 +150,9 @@ app.command(rich_help_panel=LOOK)(releases)
 def compare(
     a: Annotated[Path, typer.Argument(metavar="A", help="A results folder, an archive, or reference results.")],
     b: Annotated[Path, typer.Argument(metavar="B", help="The one to compare it with.")],
-    target: Annotated[Path, typer.Option(file_okay=False, help="Folder for tables and plots.")] = Path("comparison"),
+    target: Annotated[Path, typer.Option(*TO, file_okay=False, help="Folder for tables and plots.")] = Path(
+        "comparison"
+    ),
     study: OneStudy = None,
     summary: Annotated[bool, typer.Option("--summary", help="Print no rows, only what is below each table.")] = False,
     as_json: AsJson = False,
@@ -250,7 +256,8 @@ def test(
 def new_system(
     name: Annotated[str, typer.Argument(metavar="NAME", help="As config.yaml will spell it, such as my-system.")],
     target: Annotated[
-        Path | None, typer.Option(exists=True, file_okay=False, help="The folder for the file, if not that of systems.")
+        Path | None,
+        typer.Option(*TO, exists=True, file_okay=False, help="The folder for the file, if not that of systems."),
     ] = None,
 ) -> None:
     """Write the file of a new table system: two methods are to be filled in, and the suite then passes."""

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tidemark.cli.listing import list_findings
+from tidemark.cli.words import TO
 from tidemark.errors import ConfigError
 from tidemark.paths import Workspace
 
@@ -36,7 +37,9 @@ def site(
 
 def keep(
     archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="An archive of 'archive', or a results folder.")],
-    target: Annotated[Path, typer.Option(file_okay=False, help="Gets a folder for each study.")] = Path("reference"),
+    target: Annotated[Path, typer.Option(*TO, file_okay=False, help="Gets a folder for each study.")] = Path(
+        "reference"
+    ),
     costs: Annotated[bool, typer.Option("--costs", help="Only the costs of commits, which 'advise' reads.")] = False,
 ) -> None:
     """Write the results of a result set (claims, tables, versions, machine) as files to keep and to compare with."""

@@ -16,6 +16,7 @@ from tidemark.progress import OUTPUT, QUIET, VERBOSE
 
 VALUES = "KEY=VALUE..."
 MORE_VALUES = {"allow_extra_args": True}  # --config A=1 B=2
+TO = ("--output", "-o", "--target")  # the last is the old name
 # Commands by the names that they had before, with the new ones.
 OLD_NAMES = {
     **{name: f"list {name}" for name in ("series", "systems", "studies", "presets", "claims", "versions")},
@@ -34,7 +35,7 @@ OF_A_PLACE |= {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTEMPTY}
 ConfigFile = Annotated[Path, typer.Option("--configfile", help="The configuration to use.")]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--config", metavar=VALUES, help="Values in place of the file's; dotted keys go deeper."),
+    typer.Option("--config", "--set", metavar=VALUES, help="Values in place of the file's; dotted keys go deeper."),
 ]
 Presets = Annotated[
     list[str] | None,

@@ -32,6 +32,7 @@ ELSEWHERE = {
     "resume",
     "new",
     "docs",
+    "open",
 }
 # Only the pipeline itself makes them; tests/end_to_end/smoke/test_smoke.py checks them.
 OF_THE_PIPELINE = {
