@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from tidemark.analysis.formatting import Cell, listed, number
+from tidemark.analysis.formatting import Cell, number
 from tidemark.analysis.statistics import Estimate
 from tidemark.config import load
 from tidemark.errors import ConfigError, Incomparable
@@ -201,7 +201,7 @@ def caveats(kept: Path) -> Iterator[str]:
     rows = storage(kept)
     far = max((row["rtt"] for row in rows if isinstance(row["rtt"], int)), default=0)
     times = {str(row["system"]): row["commit_p50"] for row in rows if far and row["rtt"] == far}
-    distant = f" With files in S3, {far} ms away, a commit takes {found}." if (found := _listed(times, "ms")) else ""
+    distant = f" Time of a commit to S3, {far} ms away: {found}." if (found := _listed(times, "ms")) else ""
     yield (
         f"**On object storage the gap changes**, as each commit waits for several round trips.{distant} "
         "→ [Many writers](docs/studies.md#ingest-many-writers-to-one-table)"
@@ -209,24 +209,21 @@ def caveats(kept: Path) -> Iterator[str]:
     ages = dict[str, Cell]()
     if (path := kept / "freshness" / TABLES / "matrix.json").is_file():
         ages = {str(row["system"]): row["age_p99"] for row in records(read_table(path))}
-    seen = (
-        f" With a commit every second, 99 of 100 events are seen within {found}."
-        if (found := _listed(ages, "s"))
-        else ""
-    )
+    often = "Time until a reader sees 99 of 100 events, with a commit every second"
+    seen = f" {often}: {found}." if (found := _listed(ages, "s")) else ""
     place = "docs/studies.md#freshness-from-the-topic-to-a-reader"
     yield f"**Freshness is another question than speed.**{seen} → [Freshness]({place})"
     yield (
         "**A write that has returned is not equally safe everywhere.** DuckLake and Iceberg flush the catalog's commit "
-        "to the disk, Delta leaves data and log to the page cache; `durability: full` evens this out as far as the "
-        "clients allow. → [What a number means](docs/trust.md)"
+        "to the disk; Delta leaves data and log in the page cache. `durability: full` has all of them flush, as far as "
+        "the clients allow. → [What a number means](docs/trust.md)"
     )
 
 
 def _listed(found: Mapping[str, Cell], unit: str) -> str:
-    """Return the estimates in words, the smallest first, with two significant digits; empty without any."""
+    """Return each name with its estimate, the smallest first, with two significant digits; empty without any."""
     known = sorted((each.value, name) for name, each in found.items() if isinstance(each, Estimate))
-    return listed([f"{number(value, 2)} {unit} in {name}" for value, name in known])
+    return "; ".join(f"{name} {number(value, 2)} {unit}" for value, name in known)
 
 
 def build_artifact(configuration: Path, kept: Path) -> dict[str, str]:

@@ -216,7 +216,7 @@ def test_documents_are_reproduced_from_archives(tmp_path: Path) -> None:
     assert front.count("| System |") == 1 and "| DuckLake |" in front and "DuckLake + inlining" not in front, (
         "the newer"
     )
-    assert "a commit takes" not in front and "than speed.** →" in front, "numbers of no other study are kept"
+    assert "Time of a commit" not in front and "than speed.** →" in front, "numbers of no other study are kept"
     assert "[`streams`](docs/studies.md#streams)" in front and "not testable here" in front
     overview = made[0][STUDIES]
     heads = [line for line in overview.splitlines() if line.startswith("| System |")]

@@ -154,9 +154,9 @@ def test_rounds_and_commits_are_named_in_place_of_seconds_and_repeats(tmp_path: 
         path.write_text(json.dumps(run))
     build_reference(results, tmp_path / "reference")
     (kept,) = read_references(tmp_path / "reference")
-    assert kept.about.sizes.endswith("1 round of windows of 100 commits, then a series with a cold start")
+    assert kept.about.sizes.endswith("each system makes 100 commits in 1 round, and then once more after a cold start")
     (other,) = read_references(_with_rounds(kept, tmp_path / "other", 3))
-    assert "3 rounds of" in other.about.sizes
+    assert "in each of 3 rounds" in other.about.sizes
     table = agreement([kept], [other], ("a", "b"))
     assert not any("sizes differ" in note for note in table.notes), "more rounds are the same sizes"
 

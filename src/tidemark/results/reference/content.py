@@ -113,11 +113,12 @@ class About:
         named = " and ".join(self.protocols)
         lasting = " to ".join(dict.fromkeys(f"{window:g}" for window in (*self.windows[:1], *self.windows[-1:])))
         windows = f"windows of {lasting} s" if lasting else "windows as long as their work takes"
+        if self.rounds:
+            work = f"makes {self.commits:,} commits" if self.commits else f"is measured in {windows}"
+            rounds = "1 round" if self.rounds == 1 else f"each of {self.rounds} rounds"
+            return f"protocol {named}, in which each system {work} in {rounds}, and then once more after a cold start"
         if self.commits:
             windows = f"windows of {self.commits:,} commits"
-        if self.rounds:
-            rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
-            return f"{named}, {rounds} of {windows}, then a series with a cold start"
         runs = f"up to {self.runs} runs" if self.runs > 1 else "one run"
         often = {1: "once", 2: "twice"}.get(self.repeats, f"{self.repeats} times")
         measured = f"each series measured {often}" if self.all_repeated else f"series measured up to {often}"

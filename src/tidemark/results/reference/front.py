@@ -55,14 +55,20 @@ def _list(efforts: Sequence[Effort], pages: str, kept: Path) -> Iterator[str]:
     for each in efforts:
         heading = next(iter(re.findall(rf"^## ({each.study}: .*)$", pages, re.MULTILINE)), each.study)
         ours = (reference for _, reference in found if reference.about.study == each.study)
-        verdicts = next((_verdicts(reference, reference.about.stacks[0]) for reference in ours), "")
+        counts = next((_counts(reference, reference.about.stacks[0]) for reference in ours), None)
+        judged = " / ".join(str(counts[verdict]) for verdict in VERDICTS) if counts else "none kept"
         link = f"[`{each.study}`](docs/studies.md#{anchor(heading)})"
-        rows.append([link, each.question, f"{each.seconds / 60:.0f} min", verdicts or "none kept"])
-    yield markdown_grid(["Study", "Question", f"`{efforts[0].protocol}`", "Published claims here"], rows)
+        rows.append([link, each.question, f"{each.seconds / 60:.0f} min", judged])
+    heads = ["Study", "Question", f"`{efforts[0].protocol}`", f"Claims: {' / '.join(VERDICTS)}"]
+    yield markdown_grid(heads, rows)
+
+
+def _counts(reference: Reference, stack: str) -> Counter[str]:
+    return Counter(each.verdict for each in reference.held if each.stack == stack)
 
 
 def _verdicts(reference: Reference, stack: str) -> str:
-    counts = Counter(each.verdict for each in reference.held if each.stack == stack)
+    counts = _counts(reference, stack)
     return counts_text({verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]})
 
 

@@ -105,7 +105,7 @@ class Glance:
         for age in AGES:
             found = self._column(f"growth_{age}_{SINGLE}")
             if any(isinstance(each, Estimate) for each in found.values()):
-                return f"Commit {age:,} against commit 10", {name: _times(each) for name, each in found.items()}
+                return f"Time of commit {age:,} against commit 10", {name: _times(each) for name, each in found.items()}
         words = {str(row["system"]): str(row["verdict"]) for row in self._records("growth") if row["mode"] == SINGLE}
         return "Write time as the table fills", words
 
