@@ -118,6 +118,15 @@ def test_a_synthetic_dataset_is_named_in_every_picture(drawn: Path) -> None:
         assert "yellow_tripdata_2025-11" in picture, name
 
 
+def test_filled_and_hollow_markers_are_named_in_the_picture(drawn: Path) -> None:
+    named = {
+        "cold-effect": "filled: one by one; hollow: in batches",
+        "throughput-single": "filled: system; hollow: harness",
+    }
+    for name, words in named.items():
+        assert words in made(drawn / "figures", f"{name}.svg").read_text(), name
+
+
 def test_real_dataset_is_not_called_synthetic(tmp_path: Path) -> None:
     results = write_run_set(tmp_path, [DUCKLAKE], window_s=2, synthetic=False)
     context = FigureContext.of(Measures(RunSet.load(results), QUANTITIES))

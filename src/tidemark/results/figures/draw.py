@@ -126,10 +126,10 @@ def then_and_now(context: FigureContext) -> DrawnFigure:
         rows.setdefault(label, []).append((point, then, then.mode == filled))
         runs += [*then.hot_runs, *now.hot_runs]
     first, *others = in_order(run_set)
-    made = plots.dots(
-        context, list(rows.items()), f"{leading.noun}, {' or '.join(others)} / {first}", line=1.0, from_zero=False
-    )
-    marks = f" Filled: mode '{filled}'; hollow: {listed(hollow)}." if hollow else ""
+    key = f"filled: {filled}; hollow: {listed(hollow)}" if hollow else ""
+    what = f"{leading.noun}, {' or '.join(others)} / {first}"
+    made = plots.dots(context, list(rows.items()), what, line=1.0, from_zero=False, key=key)
+    marks = f" {key.capitalize()}." if key else ""
     notes = [
         f"Left of 1, a system is {leading.words[1]} than with the versions of '{first}'.{marks} Lines are 95 % "
         "intervals over hot runs; one that contains 1 shows no difference. The axis does not start at zero.",

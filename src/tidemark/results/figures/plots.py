@@ -307,8 +307,12 @@ def dots(
     line: float | None = None,
     log: bool = False,
     from_zero: bool = True,
+    key: str = "",
 ) -> style.Frame:
-    """Draw estimates with their intervals, and their text next to them, in one row per title."""
+    """Draw estimates with their intervals, and their text next to them, in one row per title.
+
+    `key` says what filled and hollow markers are.
+    """
     most = max((len(points) for _, points in rows), default=1)
     made = style.frame(style.COLUMN, max(0.17 + 0.12 * most, ROW) * len(rows) + 0.05)
     axes = made.axes(LEFT, 1.0)
@@ -330,6 +334,9 @@ def dots(
         axes.text(
             1.03, 1.0, "thousands", transform=axes.transAxes, fontsize=style.SMALL, color=style.FAINT, va="bottom"
         )
+    if key:
+        beyond = ("figure fraction", "axes fraction")
+        axes.annotate(key, (0.01, 1.0), xycoords=beyond, fontsize=style.SMALL, color=style.FAINT, va="bottom")
     if line is not None:
         axes.axvline(line, color=style.INK, linewidth=0.7, linestyle=(0, (3, 2)))
     titles(axes, [title for title, _ in rows])

@@ -65,7 +65,7 @@ def throughput(context: FigureContext, mode: str) -> DrawnFigure:
         if not isinstance(system, str):
             points.append((_estimate(HARNESS_RATE, context.measures, series), series, False))
         rows.append((series.title, points))
-    made = plots.dots(context, rows, "events per second", log=True)
+    made = plots.dots(context, rows, "events per second", log=True, key="filled: system; hollow: harness")
     notes = ["Filled: events per second inside write (system). Hollow: events per second of the window (harness). "
              "Lines are 95 % intervals over hot runs. Null stores nothing, so it has no system throughput.",
              context.run_set.coverage]  # fmt: skip
@@ -120,7 +120,8 @@ def cold_effect(context: FigureContext) -> DrawnFigure:
     runs = [run for series in chosen for run in series.runs]
     if not any(isinstance(point, Estimate) for _, points in rows for point, _, _ in points):
         raise NotAvailable("no series has both a run 0 and a hot run")
-    made = plots.dots(context, rows, "median write, run 0 / hot", line=1.0, from_zero=False)
+    key = "filled: one by one; hollow: in batches"
+    made = plots.dots(context, rows, "median write, run 0 / hot", line=1.0, from_zero=False, key=key)
     notes = [
         "Filled: one by one; hollow: in batches. Lines are 95 % intervals; one that contains 1 shows no difference. "
         "The axis does not start at zero.",
