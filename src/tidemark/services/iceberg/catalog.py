@@ -113,6 +113,9 @@ class RestCatalog(Service):
     def warehouse(self) -> str:
         """Value of the client option `warehouse`."""
 
+    def host_and_port(self) -> tuple[str, int]:
+        return "127.0.0.1", self._port
+
     @property
     def oauth(self) -> OAuth | None:
         """Credentials that clients need; None if the catalog requires none."""

@@ -119,9 +119,6 @@ class IcebergRest(RestCatalog):
     def uri(self) -> str:
         return self.settings.address or f"http://127.0.0.1:{self._port}"
 
-    def host_and_port(self) -> tuple[str, int]:
-        return "127.0.0.1", self._port
-
     @property
     def warehouse(self) -> str:
         return self.settings.warehouse
