@@ -19,14 +19,22 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tidemark.services.fault_proxy import AFTER, BEFORE, STATUS, TWICE, FaultProxy
+from tidemark.machine import strace
+from tidemark.services.fault_kill import CommitKills
+from tidemark.services.fault_proxy import AFTER, BEFORE, LATE, STATUS, TWICE, CommitFaults, FaultProxy
 from tidemark.studies.ingest.load.crew import noted
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER, Records
+from tidemark.studies.ingest.load.separate import SeparateFactory
 from tidemark.studies.ingest.load.writer import ReconnectingWriter, WorkerConfig, batches, publish
 from tidemark.studies.ingest.window.ambiguity import NUMBER, Bench, Client, Contents, outcomes, proxy_before
 from tidemark.studies.ingest.window.oracle import OF_TABLE, look, states
+from tidemark.systems.delta.delta_duckdb import DeltaDuckDB
+from tidemark.systems.delta.delta_rs import DeltaRs
+from tidemark.systems.delta.table import DeltaRsOptions
 from tidemark.systems.ducklake.servers import DuckLake, DuckLakeInlinedPostgres
+from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
+from tidemark.systems.object_store import S3
 from tidemark.systems.tables import TableSystem
 from tidemark.systems.writers import ClientFactory, CommitStatus, TableWriter
 
@@ -38,19 +46,28 @@ ACKED_IDS = [0, 1, 100, 101]  # acknowledged
 
 
 @pytest.fixture
-def near(open_table: OpenTable) -> Iterator[Callable[..., tuple[Any, FaultProxy, ClientFactory]]]:
-    """Yield a function that makes a table with rows, and opens a proxy before its server and clients through it."""
+def near(open_table: OpenTable) -> Iterator[Callable[..., tuple[Any, CommitFaults, ClientFactory]]]:
+    """Yield a function that makes a table with rows, and opens a proxy before its server and clients through it.
+
+    Clients wait `limit` seconds for an answer, if it is given. Without a server, the client's process can be killed.
+    """
     with ExitStack() as stack:
 
-        def near(kind: type[TableSystem], rows: int) -> tuple[Any, FaultProxy, ClientFactory]:
-            system = open_table(kind)
+        def near(
+            kind: type[TableSystem], rows: int, options: Any = None, limit: int | None = None
+        ) -> tuple[Any, CommitFaults, ClientFactory]:
+            system = open_table(kind, options)
             system.create(YELLOW)
             system.write(trips(YELLOW, rows))
-            server = kind.needs[0]
+            if not system.context.services:
+                kills = stack.enter_context(CommitKills(system.context.directory))
+                return system, kills, SeparateFactory(system.client_factory(), system.context.directory, kills.of)
+            server = next(iter(system.context.services))
             service = system.context.services[server]
             proxy = stack.enter_context(proxy_before(server, service))
             services = {**system.context.services, server: service.by_way_of(proxy.port)}
-            return system, proxy, system.reached_by(services).client_factory()
+            reached = system.reached_by(services)
+            return system, proxy, (reached if limit is None else reached.waiting(limit)).client_factory()
 
         yield near
 
@@ -172,8 +189,8 @@ def bench(near: Any, tmp_path: Path) -> Iterator[Callable[..., Bench]]:
     rows, sequence = batches(tmp_path / "trips.parquet", 1, NUMBER), itertools.count()
     with ExitStack() as stack:
 
-        def bench(kind: type[TableSystem], retry: str, planted: str = "") -> Bench:
-            system, proxy, factory = near(kind, 1)
+        def bench(kind: type[TableSystem], retry: str, planted: str = "", **how: Any) -> Bench:
+            system, proxy, factory = near(kind, 1, **how)
             client = Client(PlantedFactory(factory, planted) if planted else factory, retry)
             stack.callback(client.close)
             return Bench(system, system.context.directory, 1, client, retry, proxy, rows, sequence)
@@ -216,3 +233,43 @@ def test_commits_to_a_catalog_server_are_hit_in_each_way(bench: Any) -> None:
     for fault in (AFTER, BEFORE, TWICE, STATUS):
         row = one.hit(fault, 0)
         assert (row.rows, row.copies, row.is_harmed) == (1, 1, False), row
+
+
+def test_late_answer_finds_a_client_that_has_given_up_by_its_time_limit(bench: Any) -> None:
+    one = bench(DeltaRs, NEVER, options=DeltaRsOptions(storage=S3), limit=1)
+    assert IcebergPyIceberg.time_limit is DuckLake.time_limit is None and DeltaRs.time_limit == "timeout"
+    row = one.hit(LATE, 0)
+    assert (row.copies, row.is_harmed) == (1, False), row
+    assert "timed out" in row.said, row
+
+
+def test_time_limit_is_set_in_the_client(near: Any) -> None:
+    _, _, factory = near(IcebergDuckDB, 1, limit=3)
+    writer = factory.open()
+    assert writer._execute(f"SELECT current_setting('{IcebergDuckDB.time_limit}')").fetchall() == [(3,)]
+    writer.close()
+
+
+needs_strace = pytest.mark.skipif(
+    bool(strace.why_not()), reason=f"no client can be killed at a call: {strace.why_not()}"
+)
+
+
+@needs_strace
+@pytest.mark.parametrize(
+    ("kind", "retry", "expected"),
+    [
+        (DeltaRs, NEVER, {AFTER: "error_once", BEFORE: "error_absent"}),
+        (DeltaRs, BLIND, {AFTER: "acked_twice", BEFORE: "acked_once"}),
+        (DeltaRs, CHECK, {AFTER: "acked_once", BEFORE: "acked_once"}),
+        (DeltaDuckDB, BLIND, {AFTER: "acked_twice"}),
+    ],
+)
+def test_client_is_killed_right_after_its_commit_or_before(
+    bench: Any, kind: type[TableSystem], retry: str, expected: dict[str, str]
+) -> None:
+    one = bench(kind, retry)
+    for fault, outcome in expected.items():
+        (found,) = outcomes([row := one.hit(fault, 0)])
+        assert (getattr(found, outcome), found.unreadable, found.stuck, found.earlier_lost) == (1, 0, 0, 0), row
+        assert "killed" in row.said and found.harmed == (outcome == "acked_twice")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tidemark.machine.strace import READS, completed, operations, tracing, why_not
+from tidemark.machine.strace import DOES, READS, completed, killing, operations, tracing, why_not
 
 FOLDER = Path("/t")
 RECORDED = """\
@@ -92,3 +93,23 @@ def test_operations_of_a_running_program_are_counted(removed: int, tmp_path: Pat
     found = operations(completed(files["it"].read_text().splitlines()), folder)
     made = {"create": 2, "bytes written": 200, "fsync": 2, "rename": 1, "list folder": 1, "remove": removed}
     assert found == +Counter(made)
+
+
+@pytest.mark.parametrize(("fatal", "left", "made"), [("rename", ["a", "b"], []), ("remove", ["b", "c"], ["rename"])])
+def test_program_is_killed_at_a_call_that_is_then_not_made(
+    fatal: str, left: list[str], made: list[str], tmp_path: Path
+) -> None:
+    if (reason := why_not()) is not None:
+        pytest.skip(reason)
+    folder, record = tmp_path / "folder", tmp_path / "record"
+    folder.mkdir()
+    command = [sys.executable, "-c", PROGRAM, str(folder), "1"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdin is not None and program.stdout is not None
+        assert program.stdout.readline() == "ready\n"
+        with killing(program.pid, [call for call, what in DOES.items() if what == fatal], DOES, record):
+            program.stdin.write("go\n")
+            program.stdin.flush()
+            assert program.wait() == -signal.SIGKILL
+    assert sorted(path.name for path in folder.iterdir()) == left
+    assert [DOES[call.name] for call in completed(record.read_text().splitlines())] == made

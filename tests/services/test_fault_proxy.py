@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from http.client import HTTPConnection, RemoteDisconnected
 from urllib.parse import urlsplit
 
@@ -12,7 +13,7 @@ import pytest
 from tidemark.paths import Workspace
 from tidemark.services.counting_proxy import CountingProxy
 from tidemark.services.delay_proxy import Place
-from tidemark.services.fault_proxy import AFTER, BEFORE, STATUS, TWICE, Hit, HttpFaults, PostgresFaults
+from tidemark.services.fault_proxy import AFTER, BEFORE, LATE, STATUS, TWICE, Hit, HttpFaults, PostgresFaults
 from tidemark.services.own import NullCatalog
 from tidemark.services.postgres import Postgres, PostgresSettings
 
@@ -125,3 +126,19 @@ def test_request_that_commits_is_hit_and_nothing_else(
         assert all(each.sent_bytes > 100_000 for each in found)
         assert [each.answers for each in proxy.take()] == ([] if answers is None else [answers])
         assert ask("POST", COMMIT, b"{}") == 200 and proxy.take() == []
+
+
+@pytest.mark.parametrize(("limit_s", "held_s", "status"), [(1.0, 60.0, None), (60.0, 0.3, 200)])
+def test_late_answer_is_held_until_the_client_gives_up_or_has_waited(
+    counted: CountingProxy, limit_s: float, held_s: float, status: int | None
+) -> None:
+    with HttpFaults(counted.port, POST, held_s) as proxy:
+        counted.take()
+        proxy.hit_next(LATE)
+        connection, found = HTTPConnection("127.0.0.1", proxy.port, timeout=limit_s), None
+        connection.request("POST", COMMIT, b"{}")
+        with suppress(TimeoutError):
+            found = connection.getresponse().status
+        connection.close()
+        assert found == status and [each.asked for each in counted.take()] == [f"POST {COMMIT}"]
+        assert [(each.fault, each.answers) for each in proxy.take()] == [(LATE, ("200",))]

@@ -147,6 +147,23 @@ def tracing(
         yield files
 
 
+@contextmanager
+def killing(pid: int, fatal: Iterable[str], calls: Iterable[str], record: Path) -> Iterator[None]:
+    """Kill a process as it begins the first call of `fatal`, which is not made; record its `calls` in a file.
+
+    The file is complete when the context ends, as of `tracing`. Raise MachineError if strace cannot attach.
+    """
+    traced, ends = (",".join(f"?{call}" for call in some) for some in (calls, fatal))
+    options = ["-ttt", "-y", "-s", "8", "-o", str(record), "-e", f"trace={traced}", "-e", f"inject={ends}:signal=KILL"]
+    tracer = _attach([pid], options)
+    try:
+        if not _has_attached(tracer, [pid]):
+            raise MachineError(f"strace did not attach to {pid}, to kill it")
+        yield
+    finally:
+        _let_go(tracer, [pid])
+
+
 def _attach(pids: Sequence[int], options: Sequence[str]) -> subprocess.Popen[str]:
     command = ["strace", "-f", "-q", *options, *(word for pid in pids for word in ("-p", str(pid)))]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

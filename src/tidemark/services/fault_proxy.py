@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import re
+import select
 import socket
 import struct
 import threading
@@ -23,7 +24,10 @@ AFTER = "after"  # the server commits and answers; the client's connection is cl
 BEFORE = "before"  # the connection is closed, and the server never has the request
 TWICE = "twice"  # the request is delivered two times, as by a proxy that replays it; the second answer is given
 STATUS = "status"  # the server commits; the client gets 503
+LATE = "late"  # the server commits; the client, if it still waits after HELD_S seconds, gets the answer then
+HELD_S = 6.0
 UNAVAILABLE = 503
+COMMITTED = "COMMIT"  # PostgreSQL's tag for a commit
 LONGEST = 200  # characters of a request that are kept
 LONGEST_S = 60.0  # wait for the server's answer to a request
 WRITES = re.compile(rb"\b(INSERT|UPDATE|DELETE|COPY\b.*\bFROM STDIN)\b", re.IGNORECASE | re.DOTALL)
@@ -39,33 +43,29 @@ class Hit:
 
     fault: str
     asked: str  # the request's method and path, or the statement
-    answers: tuple[str, ...]  # of the server, in order: PostgreSQL's tag, or statuses; none if it never had the commit
+    answers: tuple[str, ...]  # of the server, in order: COMMITTED, or HTTP's statuses; none if it never had the commit
 
     @property
     def counts(self) -> bool:
         """True if the server committed, or if it never had the request: what happened then is known."""
-        return self.fault == BEFORE or any(each == "COMMIT" or each.startswith("2") for each in self.answers[:1])
+        return self.fault == BEFORE or any(each == COMMITTED or each.startswith("2") for each in self.answers[:1])
 
 
-class FaultProxy(ABC):
-    """Proxy on a loopback port before a server that listens on `target`; a context manager."""
+class CommitFaults(ABC):
+    """Faults of single commits; a context manager."""
 
     faults: ClassVar[tuple[str, ...]]
 
-    def __init__(self, target: int) -> None:
-        self.target = target
+    def __init__(self) -> None:
         self._armed = ""
         self._hits: list[Hit] = []
         self._lock = threading.Lock()
-        self._listener = self._listen()
-        self._thread = threading.Thread(target=self._listener.serve_forever, daemon=True)
 
     @abstractmethod
-    def _listen(self) -> TCPServer: ...
+    def __enter__(self) -> Self: ...
 
-    @property
-    def port(self) -> int:
-        return int(self._listener.server_address[1])
+    @abstractmethod
+    def __exit__(self, *_: object) -> None: ...
 
     def hit_next(self, fault: str) -> None:
         """Hit the next commit with `fault`, one of `faults`."""
@@ -88,6 +88,23 @@ class FaultProxy(ABC):
     def note(self, fault: str, asked: str, *answers: object) -> None:
         with self._lock:
             self._hits.append(Hit(fault, asked[:LONGEST], tuple(map(str, answers))))
+
+
+class FaultProxy(CommitFaults):
+    """Proxy on a loopback port before a server that listens on `target`."""
+
+    def __init__(self, target: int) -> None:
+        super().__init__()
+        self.target = target
+        self._listener = self._listen()
+        self._thread = threading.Thread(target=self._listener.serve_forever, daemon=True)
+
+    @abstractmethod
+    def _listen(self) -> TCPServer: ...
+
+    @property
+    def port(self) -> int:
+        return int(self._listener.server_address[1])
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -207,11 +224,11 @@ class HttpFaults(FaultProxy):
     A request reaches the server on a connection of its own, with all headers as they are, so that signatures hold.
     """
 
-    faults = (AFTER, BEFORE, TWICE, STATUS)
+    faults = (AFTER, BEFORE, TWICE, STATUS, LATE)
 
-    def __init__(self, target: int, commits: str) -> None:
+    def __init__(self, target: int, commits: str, held_s: float = HELD_S) -> None:
         super().__init__(target)
-        self.commits = re.compile(commits)
+        self.commits, self.held_s = re.compile(commits), held_s
 
     def _listen(self) -> TCPServer:
         listener = _Requests(("127.0.0.1", 0), _Request)
@@ -248,12 +265,16 @@ class _Request(BaseHTTPRequestHandler):
         answers = [self._ask(body) for _ in range(2 if fault == TWICE else 1)]
         if fault:
             proxy.note(fault, asked, *(each.status for each in answers))
-        if fault == AFTER:
+        if fault == AFTER or (fault == LATE and self._is_left()):
             return self._close()
         unavailable = _Answer(UNAVAILABLE, "Service Unavailable", (), b"")
         return self._give(unavailable if fault == STATUS else answers[-1])
 
     do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _pass
+
+    def _is_left(self) -> bool:
+        """Return True as soon as the client has closed its connection, and False if it waits for `held_s` seconds."""
+        return bool(select.select([self.connection], [], [], self.server.proxy.held_s)[0])
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
@@ -295,4 +316,5 @@ class _Request(BaseHTTPRequestHandler):
 
     def _close(self) -> None:
         self.close_connection = True
-        self.connection.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):  # the client has closed it
+            self.connection.shutdown(socket.SHUT_RDWR)

@@ -67,6 +67,7 @@ class Context:
     threads: int = 1
     compression: str = "snappy"
     tools: Mapping[str, Path] = MappingProxyType({})  # the package folder of each of the system's `tools`
+    answer_s: int | None = None  # the longest wait of a `TableSystem.waiting` client for an answer; None: its default
 
     def server[S: Service](self, kind: type[S]) -> S:
         """Return the running server of class `kind`, which the system must list in `needs_for`."""

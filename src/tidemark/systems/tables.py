@@ -78,6 +78,8 @@ class TableSystem(System):
     no_bundles: ClassVar[str] = "its client has no call that makes files that are there part of the table"
     no_maintenance: ClassVar[str] = "its client has no call that maintains a table"
     not_maintained: ClassVar[str | None] = None  # maintenance that its client does not perform, if it performs any
+    is_linked: ClassVar[bool] = False  # a commit on the local disk is a link to a file, whose first name then goes
+    time_limit: ClassVar[str | None] = None  # the client's setting for its longest wait for a server's answer
 
     @abstractmethod
     def create(self, schema: pa.Schema) -> None:
@@ -182,6 +184,12 @@ class TableSystem(System):
         """
         other = copy.copy(self)
         other.context = replace(self.context, services=services)
+        return other
+
+    def waiting(self, seconds: int) -> Self:
+        """Return what `reached_by` does, with clients that wait `seconds` for an answer; requires a `time_limit`."""
+        other = copy.copy(self)
+        other.context = replace(self.context, answer_s=seconds)
         return other
 
     def reconnect(self) -> None:

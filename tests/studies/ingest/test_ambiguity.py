@@ -14,12 +14,13 @@ import pytest
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.config import load
 from tidemark.errors import ConfigError
+from tidemark.machine import strace
 from tidemark.pipeline.plan import make_plan
 from tidemark.runs.runset import RunSet
 from tidemark.runs.serde import Fields, read, written
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
-from tidemark.studies.ingest.parts import AMBIGUITY, NO_SERVER, AmbiguitySettings, part_name
-from tidemark.studies.ingest.record import Ambiguity, Outcomes
+from tidemark.studies.ingest.parts import AMBIGUITY, KILLED_ALONE, NO_SERVER, AmbiguitySettings, part_name
+from tidemark.studies.ingest.record import LOCAL_DISK, Ambiguity, Outcomes
 from tidemark.studies.ingest.study import Ingest
 from tidemark.studies.ingest.tables import ambiguity as results
 from tidemark.studies.ingest.tables.ambiguity import Hits, at_least, harmed_sentence, is_whole, safe_sentence, verdict
@@ -75,17 +76,44 @@ def planned(*overrides: str) -> list[Any]:
     return [each for each in every if part_name(each) == AMBIGUITY]
 
 
-def test_each_system_with_a_server_is_hit_and_others_say_why_not() -> None:
-    series = {each.name: each for each in planned("protocol=quick")}
+HTTP = ["after", "before", "twice", "status"]
+AS_LOCAL = ["after", "before"]
+
+
+def test_each_system_is_hit_in_the_ways_that_it_can_be_and_others_say_why_not() -> None:
+    series = {(each.name, each.mode): each for each in planned("protocol=quick")}
     refused = {name: Ingest.unavailable(each, variant_of(each)) for name, each in series.items()}
-    assert refused.pop("delta-duckdb") == NO_SERVER
-    assert set(refused) == {"ducklake", "ducklake-inlined-postgres", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"}
-    assert set(refused.values()) == {None}
-    assert dict(series["delta-rs"].options)["storage"] == "s3" and "storage" not in dict(series["delta-duckdb"].options)
-    assert {(each.mode, each.runs) for each in series.values()} == {("answers-10", 1)}
-    settings = AmbiguitySettings.of(series["ducklake"])
-    assert (settings.faults, settings.retries) == ("after before twice status", "never blind check")
+    assert set(refused.values()) == {strace.why_not(), None}
+    ways = {name: AmbiguitySettings.of(each).ways(variant_of(each)) for name, each in series.items()}
+    assert ways == {
+        ("ducklake", "answers-10"): AS_LOCAL,
+        ("ducklake-inlined-postgres", "answers-10"): AS_LOCAL,
+        ("iceberg-pyiceberg", "answers-10"): HTTP,
+        ("iceberg-duckdb", "answers-10"): [*HTTP, "late"],
+        ("delta-rs", "answers-10"): [*HTTP, "late"],
+        ("delta-rs", "killed-10"): AS_LOCAL,
+        ("delta-duckdb", "killed-10"): AS_LOCAL,
+    }
+    stored = {name: dict(each.options).get("storage") for name, each in series.items()}
+    assert stored["delta-rs", "answers-10"] == "s3" and stored["delta-rs", "killed-10"] == "local"
+    assert {each.runs for each in series.values()} == {1}
+    settings = AmbiguitySettings.of(series["ducklake", "answers-10"])
+    assert (settings.faults, settings.retries) == ("after before twice status late", "never blind check")
     assert not planned("protocol=quick", "ingest.systems={null: {}}")
+    (own,) = planned("protocol=quick", "ingest.systems={delta-rs: {storage: s3}}")
+    assert own.mode == "answers-10", "a table that is in a server alone"
+
+
+def test_local_system_whose_commit_is_no_link_says_so() -> None:
+    sizes = "{writers: [1], runs: 1, window_seconds: 1, ambiguity: {systems: [ducklake-inlined, delta-duckdb], %s}}"
+    systems = "ingest.systems={ducklake-inlined: {}, delta-duckdb: {}}"
+    for faults, expected in {
+        "hits: 1": (NO_SERVER, strace.why_not()),
+        "faults: [late]": (NO_SERVER, strace.why_not() or KILLED_ALONE),
+    }.items():
+        found = planned("protocol=smoke", systems, f"ingest.protocols.smoke={sizes % faults}")
+        refused = {each.name: AmbiguitySettings.of(each).refused_by(variant_of(each)) for each in found}
+        assert refused == dict(zip(("ducklake-inlined", "delta-duckdb"), expected, strict=True))
 
 
 def test_server_that_cannot_be_hit_is_named() -> None:
@@ -99,6 +127,8 @@ def test_server_that_cannot_be_hit_is_named() -> None:
     assert twice.refused_by(variant_of(outside)) == (
         "commits to PostgreSQL can be hit in these ways alone: after, before"
     )
+    late = replace(settings, outside="", faults="late")
+    assert late.refused_by(variant_of(outside)) == twice.refused_by(variant_of(outside)), "it has no time limit"
     sizes = "{writers: [1], runs: 1, window_seconds: 1, ambiguity: {systems: [ducklake], faults: [later]}}"
     with pytest.raises(ConfigError, match=r'ambiguity\.faults.*found "later"'):
         planned("protocol=smoke", f"ingest.protocols.smoke={sizes}")
@@ -146,6 +176,10 @@ def test_sentences_say_what_is_harmed_and_what_to_set(monkeypatch: pytest.Monkey
     assert "looks for the row before it sends it again (check) has each row once in DuckLake + inlining" in advice
     assert "For DuckLake, no policy of the writer is enough; with the best of them, check" in advice
     assert "DuckLake + inlining is safe, with each row in the catalog, until a flush whose answer is lost" in advice
+    local = Hits(INLINED.series, LOCAL_DISK, INLINED.cells)
+    monkeypatch.setattr(results, "all_hits", lambda _run_set: [INLINED, local])
+    both = "each row once in DuckLake + inlining and DuckLake + inlining, local files"
+    assert both in safe_sentence(cast(RunSet, None))
     monkeypatch.setattr(results, "all_hits", lambda _run_set: [hits("Iceberg", "i", cell(CHECK, acked_once=10))])
     assert "No hit did harm in Iceberg (0.26)" in harmed_sentence(cast(RunSet, None))
     monkeypatch.undo()

@@ -104,15 +104,16 @@ class AmbiguitySizes(Struct, frozen=True, kw_only=True):
     ] = ()
     hits: Annotated[Count, about("Commits that are hit, in each way and with each policy of the writer.")] = 2
     faults: Annotated[
-        tuple[Annotated[str, one_of_these("after", "before", "twice", "status")], ...],
+        tuple[Annotated[str, one_of_these("after", "before", "twice", "status", "late")], ...],
         Meta(min_length=1),
         UNIQUE,
         about(
             "after: the server commits, and its answer is lost. before: the request is lost. twice: the request is "
             "delivered two times, and the second answer is given. status: the server commits, and 503 is given in "
-            "place of its answer. The last two are of HTTP alone."
+            "place of its answer. late: the server commits, and its answer comes after the client's own time limit. "
+            "The last three are of HTTP alone, and late of clients that have such a limit."
         ),
-    ] = ("after", "before", "twice", "status")
+    ] = ("after", "before", "twice", "status", "late")
     retries: Annotated[
         tuple[Annotated[str, one_of_these("never", "blind", "check")], ...],
         Meta(min_length=1),

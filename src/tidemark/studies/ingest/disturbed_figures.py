@@ -157,7 +157,7 @@ def _medians(one: Kept) -> tuple[list[float], list[float]]:
 def ambiguity(context: FigureContext) -> DrawnFigure:
     """Draw the hits that do harm: a row per system and policy of the writer, a column per way of hitting a commit."""
     found = all_hits(context.run_set)
-    cells = {(f"{each.series.title}, {cell.retry}", cell.fault): cell for each in found for cell in each.cells}
+    cells = {(f"{each.title}, {cell.retry}", cell.fault): cell for each in found for cell in each.cells}
     ways = list(dict.fromkeys(fault for _, fault in cells))
     names = list(dict.fromkeys(name for name, _ in cells))
     harmed = pd.DataFrame(np.nan, index=names, columns=ways)
@@ -167,7 +167,7 @@ def ambiguity(context: FigureContext) -> DrawnFigure:
     notes = [
         f"Hits that do harm, of {max(most):,} in each cell: a row is there twice, an acknowledged one is lost, the "
         "table cannot be read, or the client cannot go on. Rows: system, and what the writer does after an error. "
-        "Columns: what was done to the commit; an empty cell is a way that the protocol does not have. See "
-        "ingest-ambiguity."
+        "Columns: what was done to the commit; an empty cell is a way that the protocol does not have, or an answer "
+        "that is late for a client without a time limit. See ingest-ambiguity."
     ]
     return plots.heat(context, AMBIGUITY_TITLE, harmed, most, notes, [each.series.runs[0] for each in found])

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from tidemark.config import Config
-from tidemark.machine import power
+from tidemark.machine import power, strace
 from tidemark.runs.spec import HasSettings, SeriesSpec
 from tidemark.services.base import Service
-from tidemark.services.fault_proxy import FaultProxy, HttpFaults, PostgresFaults
+from tidemark.services.fault_kill import CommitKills
+from tidemark.services.fault_proxy import LATE, CommitFaults, HttpFaults, PostgresFaults
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.postgres import Postgres
 from tidemark.services.seaweedfs import SeaweedFS
@@ -225,31 +226,47 @@ COMMITTED_BY: dict[type[Service], str] = {
     SeaweedFS: r"^PUT .*/_delta_log/\d+\.json$",
 }
 HIT_SECONDS = 1.0  # expected for one hit
-NO_SERVER = "its commit is a file on this machine: there is no server whose answer could be lost"
+LIMIT_SECONDS = 2  # a client's time limit, where an answer is to be late for it
+ANSWERS, KILLED = "answers", "killed"
+NO_SERVER = (
+    "its commit is a file on this machine: there is no server whose answer could be lost, and no call is known by "
+    "which it becomes visible"
+)
+KILLED_ALONE = "without a server, a commit can be hit in these ways alone: after, before"
 
 
 @dataclass(frozen=True, slots=True)
 class AmbiguitySettings(IngestSettings):
-    """One writer of tables with a proxy before the server that commits; a batch is one row, whose id is its token."""
+    """One writer of tables with a proxy before the server that commits; a batch is one row, whose id is its token.
 
-    words = ("answers",)
-    form = "answers-{hits}"
+    Of a table on the local disk, the writer's process is killed instead.
+    """
+
+    words = (ANSWERS, KILLED)
     needs_rows = True
 
     hits: int  # in each way, with each policy
     faults: str  # the ways, separated by spaces
     retries: str  # the policies, separated by spaces
     outside: str = ""  # the server that commits, if it was not started here
+    local: bool = False  # without a server
+
+    @property
+    def label(self) -> str:
+        return f"{KILLED if self.local else ANSWERS}-{self.hits}"
 
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
-        """Yield the systems of the part; one that commits by a file has its table in an S3 server if it can."""
+        """Yield the systems of the part; one without a server as it is, and with its table in an S3 server too."""
         sizes = section.sizes[AMBIGUITY]
         words = {name: " ".join(sizes[name]) for name in ("faults", "retries")}
         settings = cls.made(section, AMBIGUITY, rows=1, uncounted=0, hits=sizes["hits"], **words)
         for entry in _with_inlined(section, AMBIGUITY):
             is_local = entry.like in registry() and not registry()[entry.like].needs
-            yield with_options(entry, storage=S3) if is_local and has_option(entry, "storage") else entry, settings
+            is_local &= dict(entry.options).get("storage") != S3
+            yield entry, replace(settings, local=is_local)
+            if is_local and has_option(entry, "storage"):
+                yield with_options(entry, storage=S3), settings
 
     def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
         """Return one series of one run, in which everything is hit."""
@@ -257,27 +274,27 @@ class AmbiguitySettings(IngestSettings):
         server = committed_by(chosen)
         theirs = server is not None and server.address_in(config.services) is not None
         settings = replace(self, outside=server.title) if server is not None and theirs else self
-        ways = [] if server is None else self.ways(server)
-        seconds = HIT_SECONDS * max(1, self.hits * len(ways) * len(self.retries.split()))
+        ways = self.ways(chosen)
+        each = HIT_SECONDS * len(ways) + LIMIT_SECONDS * (LATE in ways)
+        seconds = max(HIT_SECONDS, self.hits * each * len(self.retries.split()))
         return repeated(spec, 1, settings=settings.pairs, window_seconds=seconds, runs=1)
 
     def refused_by(self, chosen: Variant) -> str | None:
         if self.outside:
             return f"no proxy can be put before {self.outside}, which was not started here"
-        if not chosen.needs:
-            return NO_SERVER
+        if self.local:
+            why = strace.why_not() if table_class(chosen).is_linked else NO_SERVER
+            return why or (None if self.ways(chosen) else KILLED_ALONE)
         if (server := committed_by(chosen)) is None:
             titles = " and ".join(kind.title for kind in chosen.needs)
             return f"no proxy here knows by which requests {titles} commits"
-        if not self.ways(server):
-            return (
-                f"commits to {server.title} can be hit in these ways alone: {', '.join(faults_before(server).faults)}"
-            )
+        if not self.ways(chosen):
+            return f"commits to {server.title} can be hit in these ways alone: {', '.join(faults_of(chosen))}"
         return None
 
-    def ways(self, server: type[Service]) -> list[str]:
-        """Return the ways in which commits to `server` are hit."""
-        return [each for each in self.faults.split() if each in faults_before(server).faults]
+    def ways(self, chosen: Variant) -> list[str]:
+        """Return the ways in which commits of `chosen` are hit."""
+        return [each for each in self.faults.split() if each in faults_of(chosen)]
 
 
 def committed_by(chosen: Variant) -> type[Service] | None:
@@ -290,9 +307,13 @@ def request_of(server: type[Service]) -> str:
     return next(request for known, request in COMMITTED_BY.items() if issubclass(server, known))
 
 
-def faults_before(server: type[Service]) -> type[FaultProxy]:
-    """Return the class of the proxy that hits commits to `server`."""
-    return HttpFaults if request_of(server) else PostgresFaults
+def faults_of(chosen: Variant) -> list[str]:
+    """Return the ways in which a system's commits can be hit: no answer is late for a client without a time limit."""
+    server = committed_by(chosen)
+    hits: type[CommitFaults] = CommitKills
+    if server is not None:
+        hits = HttpFaults if request_of(server) else PostgresFaults
+    return [each for each in hits.faults if each != LATE or table_class(chosen).time_limit is not None]
 
 
 PARTS: dict[str, type[IngestSettings]] = {

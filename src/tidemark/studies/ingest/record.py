@@ -263,7 +263,7 @@ class Maintenance:
 class Outcomes:
     """Rows whose commit was hit in one way, by one policy of the writer. An error is what the writer ended with."""
 
-    fault: str  # after, before, twice or status
+    fault: str  # after, before, twice, status or late
     retry: str  # never, blind or check
     hits: int  # commits that were hit, each of one row; those that the server refused are left out
     tables: int  # tables that they were made to: a table that was harmed is replaced
@@ -282,14 +282,18 @@ class Outcomes:
     unread: str = ""  # first reason for which a table cannot be read
 
 
+LOCAL_DISK = "a file on this machine"  # in place of a server
+
+
 @dataclass(frozen=True, slots=True)
 class Ambiguity:
     """Commits that were hit on their way to a server or back, and what is there afterwards."""
 
     below = "ambiguity"
 
-    server: str  # title of the server that commits
+    server: str  # title of the server that commits; "a file on this machine" if there is none
     cells: tuple[Outcomes, ...]  # in the order in which they were measured
+    time_limit: str = ""  # the client's setting for its longest wait for an answer; empty if it has none, or no server
 
 
 # What the windows of each part record: most of them a check and commits, and some more.

@@ -16,7 +16,7 @@ from tidemark.errors import SystemFailure
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import TABLE, Capability, Context, Options
 from tidemark.systems.delta import table as delta_client
-from tidemark.systems.delta.table import CLIENT_INTERVAL, LOG, NO_SERVICE, DeltaRsOptions, DeltaTable
+from tidemark.systems.delta.table import CLIENT_INTERVAL, LOG, NO_SERVICE, TIMEOUT, DeltaRsOptions, DeltaTable
 from tidemark.systems.duckdb_client import DuckDBReadClient
 from tidemark.systems.object_store import HTTPFS
 from tidemark.systems.tables import Filter, PruningResult
@@ -156,6 +156,7 @@ class DeltaRs(DeltaTable):
     }
     Options: ClassVar[type[Options]] = DeltaRsOptions
     written_through: ClassVar[tuple[str, ...]] = (".", LOG)  # it cannot be interrupted before its commit
+    time_limit: ClassVar[str | None] = TIMEOUT
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)

@@ -53,6 +53,7 @@ def address_for_duckdb(location: str) -> str:
 CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 CLIENT_INTERVAL = 100  # default of delta-rs
 LOG = "_delta_log"
+TIMEOUT = "timeout"  # delta-rs's option of a storage
 NO_SERVICE = "no catalog service"
 NOT_THROUGH = "durability: full: this file system cannot write through: a checkpoint is seen before it is on the disk"
 ENCODED = re.compile("%[0-9A-Fa-f]{2}")  # delta-rs decodes it, even in a plain path, and looks in another folder
@@ -93,6 +94,7 @@ class DeltaTable(Stored):
     full_syncs_per_write: ClassVar[PerWrite] = PerWrite(4, 4.5)  # data, log, their folders; checkpoints
     written_through: ClassVar[tuple[str, ...]] = (LOG,)  # folders with synchronous writes if `durability: full`
     never_in_paths: ClassVar[re.Pattern[str]] = ENCODED
+    is_linked: ClassVar[bool] = True
     Options: ClassVar[type[Options]] = DeltaOptions
 
     def __init__(self, context: Context, options: Any) -> None:
@@ -145,7 +147,10 @@ class DeltaTable(Stored):
 
     def _access(self) -> dict[str, str] | None:
         """Return delta-rs's options for the storage; None for the local disk."""
-        return None if self.folder is None else self.folder.for_delta_rs()
+        if self.folder is None:
+            return None
+        wait = {} if self.context.answer_s is None else {TIMEOUT: f"{self.context.answer_s}s"}
+        return {**self.folder.for_delta_rs(), **wait}
 
     def _load(self) -> Table:
         """Return the table as a new client would open it now."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CLIENT_SETTING = "httpfs_client_implementation"
+TIMEOUT = "http_timeout"  # seconds
 SLOW_HTTP = "DuckDB 1.4.4's default HTTP client adds some 40 ms to a commit; http_client: curl does not"
 
 
@@ -50,6 +51,7 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
     }
     # The writer of 1.4.4 ignores the table's property.
     compressions: ClassVar[frozenset[str]] = frozenset({"snappy"})
+    time_limit: ClassVar[str | None] = TIMEOUT
     Options: ClassVar[type[Options]] = IcebergDuckDBOptions
 
     def __init__(self, context: Context, options: Any) -> None:
@@ -75,7 +77,9 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
                 f"{self.name}: the catalog's address {self._rest.uri} has capital letters, which this DuckDB would "
                 "change to small ones. Give the catalog an address without, or use a later DuckDB."
             )
-        return (f"SET {CLIENT_SETTING} = {literal(self.options.http_client)}", *attachments(self._rest, self.folder))
+        wait = () if self.context.answer_s is None else (f"SET {TIMEOUT} = {self.context.answer_s}",)
+        client = f"SET {CLIENT_SETTING} = {literal(self.options.http_client)}"
+        return (client, *wait, *attachments(self._rest, self.folder))
 
     @property
     def reader(self) -> str:

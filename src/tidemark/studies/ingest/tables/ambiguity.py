@@ -21,9 +21,10 @@ from tidemark.results.tables.table import (
 )
 from tidemark.runs.runset import RunSet, Series
 from tidemark.runs.views import all_runs
+from tidemark.services.fault_proxy import HELD_S
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
-from tidemark.studies.ingest.parts import AMBIGUITY, INLINED, of_part
-from tidemark.studies.ingest.record import Ambiguity, Outcomes
+from tidemark.studies.ingest.parts import AMBIGUITY, INLINED, LIMIT_SECONDS, of_part
+from tidemark.studies.ingest.record import LOCAL_DISK, Ambiguity, Outcomes
 
 LONGEST = 160  # characters shown of an error
 UNTIL_FLUSHED = "until a flush whose answer is lost (the finding ducklake-flush-lost-answer)"
@@ -37,16 +38,22 @@ class Hits:
     series: Series
     server: str
     cells: tuple[Outcomes, ...]
+    time_limit: str = ""
 
     @classmethod
     def of(cls, series: Series) -> Hits:
         """Return those of the only run of `series`."""
         found = series.runs[0].record(Ambiguity)
-        return cls(series, found.server, found.cells)
+        return cls(series, found.server, found.cells, found.time_limit)
 
     def by(self, retry: str) -> list[Outcomes]:
         """Return the outcomes of one policy."""
         return [cell for cell in self.cells if cell.retry == retry]
+
+    @property
+    def title(self) -> str:
+        """Title of the system; it may have been measured on the local disk as well as in a server."""
+        return self.series.title + (", local files" if self.server == LOCAL_DISK else "")
 
     @property
     def safe(self) -> list[str]:
@@ -123,9 +130,13 @@ def _ambiguity(builder: TableBuilder) -> Table:
     def server(row: Row[Pair]) -> Cell:
         return row.shown[0].server if row.shown else MissingCell(row.series.missing())
 
+    def limit(pair: Pair) -> str:
+        return pair[0].time_limit or ("no server" if pair[0].server == LOCAL_DISK else "none that can be set")
+
     columns: list[ComputedColumn[Row[Pair]]] = [
         *series_columns(SYSTEM_OF_SERIES),
         computed("server", "Commit goes to", server),
+        part_column("time_limit", "Client's time limit", limit),
         count("fault", "Hit"),
         count("retry", "Policy"),
         part_column("verdict", "Verdict", lambda pair: verdict(pair[1])),
@@ -155,8 +166,14 @@ def _ambiguity(builder: TableBuilder) -> Table:
         "A proxy stands between a client and the server that commits, and hits chosen commits, each of one row. after: "
         "the server commits, and its answer is lost. before: the request is lost. twice: the request is delivered two "
         "times, as by a proxy that replays it, and the second answer is given. status: the server commits, and 503 is "
-        "given in place of its answer. A hit counts if the server committed (200, COMMIT) or never had the request. "
+        "given in place of its answer. late: the server commits, and its answer is held until the client gives up, by "
+        f"its time limit of {LIMIT_SECONDS} s, or has waited {HELD_S:g} s all the same; one that gives up sees no "
+        "difference to a connection that stays open without an answer. A client without a time limit would wait for "
+        "ever, and is not hit so. A hit counts if the server committed (200, COMMIT) or never had the request. "
         "Only the first request of a row is hit: what a client sends again by itself gets through.",
+        "A table in files on this machine has no server. Its client is in a process of its own, which is killed "
+        "(SIGKILL): after, as it has made the link by which the commit becomes visible and asks for the next call; "
+        "before, as it asks for that link, which is then not made. It is started again, whatever the policy.",
         "Policies of the writer after an error: never leaves the row; blind sends it again; check looks for the row's "
         "token first, by what the client offers (as in ingest-faults), and sends it again only if it is missing. blind "
         "and check open the client again before that.",
@@ -192,9 +209,9 @@ def harmed_sentence(run_set: RunSet) -> str:
                 ways = listed([cell.fault for cell in harmed])
                 least = number(min(map(at_least, harmed)), 2)
                 words.append(f"{retry}: {count:,} of {tried:,} {ways} ({harm(harmed)}; above {least})")
-        parts += [f"{each.series.title}, harmed with {'; '.join(words)}."] if words else []
+        parts += [f"{each.title}, harmed with {'; '.join(words)}."] if words else []
     whole = [
-        f"{each.series.title} ({number(max(at_most(cell.harmed, cell.hits) for cell in each.cells), 2)})"
+        f"{each.title} ({number(max(at_most(cell.harmed, cell.hits) for cell in each.cells), 2)})"
         for each in found
         if not any(cell.harmed for cell in each.cells)
     ]
@@ -214,7 +231,7 @@ def safe_sentence(run_set: RunSet) -> str:
 
 def _advice(found: Sequence[Hits], safe: dict[str, Hits]) -> Iterator[str]:
     for policy, words in POLICIES.items():
-        titles = [each.series.title for each in found if each.safe[:1] == [policy]]
+        titles = [each.title for each in found if each.safe[:1] == [policy]]
         if titles:
             yield (
                 f"A writer that, after an error, {words} ({policy}) has each row once in {listed(titles)}, in every "
@@ -227,9 +244,9 @@ def _advice(found: Sequence[Hits], safe: dict[str, Hits]) -> Iterator[str]:
         left = [cell for cell in each.by(best) if not is_whole(cell)]
         what = "; ".join(f"{cell.fault}: {harm([cell]) or f'{cell.error_absent:,} rows not there'}" for cell in left)
         other = safe.get(INLINED.get(each.series.system, ""))
-        instead = f" {other.series.title} is safe, with each row in the catalog, {UNTIL_FLUSHED}." if other else ""
+        instead = f" {other.title} is safe, with each row in the catalog, {UNTIL_FLUSHED}." if other else ""
         yield (
-            f"For {each.series.title}, no policy of the writer is enough; with the best of them, {best}, this is left: "
+            f"For {each.title}, no policy of the writer is enough; with the best of them, {best}, this is left: "
             f"{what}.{instead}"
         )
 

@@ -1,4 +1,4 @@
-"""Measurement window of the part `ambiguity`: commits that a proxy hits, and what is in the table after each.
+"""Measurement window of the part `ambiguity`: commits hit by a proxy or a kill, and what is in the table after each.
 
 A commit is one row, whose id is its token. Before each, the same client has a row acknowledged that nothing is done
 to; after it, the client writes one more row. Another client then reads the table straight from its servers. A table
@@ -8,6 +8,7 @@ that is broken is replaced by a new one, so that one hit does not hide the next.
 from __future__ import annotations
 
 import itertools
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -25,11 +26,14 @@ from tidemark.measure.workload import CheckResult, DoneWindow, ProgressCallback,
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import Oracle
 from tidemark.runs.serde import written
-from tidemark.services.fault_proxy import FaultProxy, HttpFaults, PostgresFaults
+from tidemark.services.fault_kill import CommitKills
+from tidemark.services.fault_proxy import LATE, CommitFaults, FaultProxy, HttpFaults, PostgresFaults
 from tidemark.studies.ingest.load.records import CHECK, NEVER
+from tidemark.studies.ingest.load.separate import SeparateFactory
 from tidemark.studies.ingest.load.writer import ID_BITS, LONGEST, WRITER, batches
-from tidemark.studies.ingest.parts import AmbiguitySettings, committed_by, request_of
-from tidemark.studies.ingest.record import Ambiguity, Outcomes
+from tidemark.studies.ingest.parts import LIMIT_SECONDS, AmbiguitySettings, committed_by, request_of
+from tidemark.studies.ingest.record import LOCAL_DISK, Ambiguity, Outcomes
+from tidemark.studies.ingest.settings import table_class
 from tidemark.studies.ingest.window.fault_injection import Look
 from tidemark.studies.ingest.window.oracle import OF_TABLE
 from tidemark.studies.ingest.window.power_failure import Remains
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     from tidemark.services.base import Service
 
 NUMBER = 1  # of the writer
+COLOUR = re.compile(r"\x1b\[[\d;]*m")  # in an error's text, for terminals
 MOST_TRIES = 4  # writes of one row
 MOST_MISSED = 10  # hits in succession that do not count
 Ints = NDArray[np.int64]
@@ -53,7 +58,7 @@ Ints = NDArray[np.int64]
 class Attempted:
     """One row whose commit was hit, in windows of the part `ambiguity`."""
 
-    fault: str  # how its commit was hit: after, before, twice or status
+    fault: str  # how its commit was hit: after, before, twice, status or late
     retry: str  # policy of the writer: never, blind or check
     table: int  # number of the table, from 1
     token: int  # id of the row
@@ -182,19 +187,20 @@ class Client:
 
 
 def _words(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:LONGEST]
+    said = COLOUR.sub("", f"{type(error).__name__}: {error}")
+    return " ".join(said.split())[:LONGEST]
 
 
 @dataclass(slots=True)
 class Bench:
-    """One table and its client, which reaches the server through `proxy`; `acked` are ids of acknowledged rows."""
+    """One table and its client, whose commits are hit by `faults`; `acked` are ids of acknowledged rows."""
 
     table: TableSystem
     folder: Path
     number: int
     client: Client
     retry: str
-    proxy: FaultProxy
+    faults: CommitFaults
     rows: Callable[[int], pa.Table]  # of a sequence number: one row
     sequence: Iterator[int]  # numbers of rows that no table has
     acked: list[int] = field(default_factory=lambda: [OF_TABLE << ID_BITS])
@@ -204,16 +210,14 @@ class Bench:
         self._undisturbed()
         sequence, earlier = next(self.sequence), len(self.acked)
         token, clock = _token(sequence), time.perf_counter_ns
-        self.proxy.take()
-        self.proxy.hit_next(fault)
+        self.faults.take()
+        self.faults.hit_next(fault)
         began = clock()
         is_acked, tries, said = self.client.write(self.rows(sequence), IdempotencyKey(WRITER, sequence, token))
         took = clock() - began
-        hits = self.proxy.take()
+        hits = self.faults.take()
         if not hits:
-            raise SystemFailure(
-                f"no commit passed the proxy, with the fault '{fault}': {said or 'it was acknowledged'}"
-            )
+            raise SystemFailure(f"no commit was hit, with the fault '{fault}': {said or 'it was acknowledged'}")
         after = next(self.sequence)
         if not (stuck := self.client.next(self.rows(after))):
             self.acked.append(_token(after))
@@ -263,9 +267,9 @@ class AmbiguityRunner(WindowRunner[HitWindow]):
     def __init__(self, test_bed: TestBed, directory: Path) -> None:
         super().__init__(test_bed, directory)
         self._settings = AmbiguitySettings.of(test_bed.spec)
-        kind = committed_by(test_bed.variant)
-        assert kind is not None, "the plan refuses systems without a server"
-        self._kind, self._service = kind, test_bed.servers.by_class[kind]
+        self._kind = committed_by(test_bed.variant)
+        self._service = None if self._kind is None else test_bed.servers.by_class[self._kind]
+        self._place = LOCAL_DISK if self._service is None else self._service.title
         self._rows = batches(test_bed.workload.trips, self._settings.rows, NUMBER)
         self._sequence, self._tables = itertools.count(), itertools.count(1)
         self._reader = ""
@@ -277,12 +281,12 @@ class AmbiguityRunner(WindowRunner[HitWindow]):
         """Hit the commits of all ways and policies, however long that takes."""
         del until_seconds
         start_ns = time.perf_counter_ns()
-        with proxy_before(self._kind, self._service) as proxy:
-            ways, policies = self._settings.ways(self._kind), self._settings.retries.split()
+        with self._faults() as faults:
+            ways, policies = self._settings.ways(self.test_bed.variant), self._settings.retries.split()
             for fault, retry in itertools.product(ways, policies):
                 wanted = len(window.done) + self._settings.hits
                 while len(window.done) < wanted and not self.is_cancelled:
-                    with self._bench(proxy, retry) as bench:
+                    with self._bench(faults, fault, retry) as bench:
                         self._until_harmed(bench, fault, start_ns, window, wanted)
         window.elapsed_ns = time.perf_counter_ns() - start_ns
 
@@ -294,13 +298,13 @@ class AmbiguityRunner(WindowRunner[HitWindow]):
             if row is not None:
                 window.done.append(row)
             elif (missed := missed + 1) == MOST_MISSED:
-                raise SystemFailure(f"{self._service.title} refused {missed} commits, with the fault '{fault}'")
+                raise SystemFailure(f"{missed} commits were refused, with the fault '{fault}' ({self._place})")
             if row is not None and row.is_broken:
                 return
 
     @contextmanager
-    def _bench(self, proxy: FaultProxy, retry: str) -> Iterator[Bench]:
-        """Yield a new table and a client that reaches it through `proxy`."""
+    def _bench(self, faults: CommitFaults, fault: str, retry: str) -> Iterator[Bench]:
+        """Yield a new table and a client that `faults` can hit; one whose answer is to be LATE has a time limit."""
         number = next(self._tables)
         folder = self.directory / f"table-{number}"
         with ExitStack() as stack:
@@ -308,10 +312,21 @@ class AmbiguityRunner(WindowRunner[HitWindow]):
             if self._system is None:
                 self._system = system_part(self.test_bed.variant, table, self.test_bed.workload.trips_schema)
                 self._reader = table.reader
-            servers = {**self.test_bed.servers.by_class, self._kind: self._service.by_way_of(proxy.port)}
-            client = Client(table.reached_by(servers).client_factory(), retry)
+            client = Client(self._client_factory(table, folder, faults, fault), retry)
             stack.callback(client.close)
-            yield Bench(table, folder, number, client, retry, proxy, self._rows, self._sequence)
+            yield Bench(table, folder, number, client, retry, faults, self._rows, self._sequence)
+
+    def _faults(self) -> CommitFaults:
+        if self._kind is None or self._service is None:
+            return CommitKills(self.directory)
+        return proxy_before(self._kind, self._service)
+
+    def _client_factory(self, table: TableSystem, folder: Path, faults: CommitFaults, fault: str) -> ClientFactory:
+        if isinstance(faults, CommitKills):
+            return SeparateFactory(table.client_factory(), folder, faults.of)
+        assert isinstance(faults, FaultProxy) and self._kind is not None and self._service is not None
+        reached = table.reached_by({**self.test_bed.servers.by_class, self._kind: self._service.by_way_of(faults.port)})
+        return (reached.waiting(LIMIT_SECONDS) if fault == LATE else reached).client_factory()
 
     def finish(self, window: HitWindow) -> None:
         self.test_bed.servers.check()
@@ -330,7 +345,8 @@ class AmbiguityRunner(WindowRunner[HitWindow]):
 
     def describe(self, window: HitWindow) -> RunMetadata:
         assert self._system is not None
-        found = written(Ambiguity(self._service.title, outcomes(window.done)))
+        limit = "" if self._kind is None else table_class(self.test_bed.variant).time_limit or ""
+        found = written(Ambiguity(self._place, outcomes(window.done), limit))
         mark = "its commits were lost on purpose, or the answers to them"
         return RunMetadata(system=self._system, versions=versions(), marks=(mark,), found=found)
 
