@@ -12,14 +12,16 @@ from tidemark.analysis.statistics import Estimate
 from tidemark.errors import ConfigError
 from tidemark.results.figures.anatomy import label, own_work, picture
 from tidemark.results.reference.anatomy import (
+    BY_COLUMNS,
     EMPTY,
     FOLDER,
     IN_STORE,
-    OLD,
     YOUNG,
     anatomy_table,
+    columns_table,
     distance_table,
     in_sequence,
+    kept_by_columns,
     kept_counts,
     sequence_lines,
 )
@@ -42,19 +44,27 @@ def counts(opened: int, written: int) -> dict[str, dict[str, tuple[int, int]]]:
 
 
 def test_a_row_sums_what_a_column_has_and_shows_growth(tmp_path: Path) -> None:
-    commits = {YOUNG: counts(7, 10_000), OLD: counts(70, 10_100)}
+    commits = {YOUNG: counts(7, 10_000), 1000: counts(70, 10_100)}
     found = Anatomy("one", "One", "thesis", {}, {}, 1, 21, 2, commits, {"SQL": "no PostgreSQL is part of it"})
     (tmp_path / FOLDER / "current").mkdir(parents=True)
     (tmp_path / FOLDER / "current" / "one.json").write_text(found.to_json())
     (tmp_path / FOLDER / "one.json").write_text(found.to_json())
     in_store = replace(found, options=IN_STORE)
     _, _, first, second = anatomy_table([*kept_counts(tmp_path), in_store])
+    (tmp_path / FOLDER / BY_COLUMNS).mkdir()
+    for columns in (100, 9):
+        wide = replace(found, columns=columns, commits={**commits, 500: counts(8, 1)})
+        (tmp_path / FOLDER / BY_COLUMNS / f"one-{columns}.json").write_text(wide.to_json())
+    assert len(kept_counts(tmp_path)) == 2, "rows of trips alone"
+    assert [line.split(" | ")[:5] for line in list(columns_table(kept_by_columns(tmp_path)))[2:]] == [
+        ["| One", "9", "1,000", "2-3", "10"], ["| One", "100", "1,000", "2-3", "10"],
+    ]  # fmt: skip
     assert first == second == "| One | thesis | 2-3 | 10 | 8-9 → 71-72 | 3 | 2 | – | – | 4 | 6 | 5 |"
 
 
 def test_none_and_unreadable_counts_are_said(tmp_path: Path) -> None:
     assert list(anatomy_table(kept_counts(tmp_path))) == [EMPTY]
-    assert list(distance_table([], [])) == list(sequence_lines([])) == [EMPTY]
+    assert list(distance_table([], [])) == list(sequence_lines([])) == list(columns_table([])) == [EMPTY]
     (tmp_path / FOLDER).mkdir()
     (tmp_path / FOLDER / "one.json").write_text("{}")
     with pytest.raises(ConfigError, match=r"one\.json: cannot be read as an anatomy"):

@@ -26,13 +26,16 @@ from tidemark.results.claims.judge import judge_all, unjudged
 from tidemark.results.reference import codemeta
 from tidemark.results.reference.agreement import agreement
 from tidemark.results.reference.anatomy import (
+    COLUMNS_MARK,
     DISTANCES,
     MARK,
     PICTURE,
     SEQUENCES,
     anatomy_table,
+    columns_table,
     distance_table,
     in_sequence,
+    kept_by_columns,
     kept_counts,
     sequence_lines,
 )
@@ -159,6 +162,7 @@ def anatomy(kept: Path, text: str) -> dict[str, str]:
     counts = kept_counts(kept)
     for mark, lines in {
         MARK: anatomy_table(counts),
+        COLUMNS_MARK: columns_table(kept_by_columns(kept)),
         DISTANCES: distance_table(counts, storage(kept)),
         SEQUENCES: sequence_lines(counts),
     }.items():

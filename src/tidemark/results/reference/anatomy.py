@@ -14,13 +14,15 @@ from tidemark.services.seaweedfs import SeaweedFS
 
 # Of the reference results: NAME.json of the stack `thesis`, a folder for each other stack, and `s3` with files there.
 FOLDER = "anatomy"
+BY_COLUMNS = "columns"  # folder with NAME-COLUMNS.json
 IN_STORE = {"storage": "s3"}  # options
 MARK = "<!-- anatomy: './tidemark artifact' writes this -->"
+COLUMNS_MARK = "<!-- anatomy by columns: './tidemark artifact' writes this -->"
 DISTANCES = "<!-- anatomy at a distance: './tidemark artifact' writes this -->"
 SEQUENCES = "<!-- anatomy in sequence: './tidemark artifact' writes this -->"
 PICTURE = "docs/images/anatomy.svg"
 EMPTY = "There are none in `reference/`."
-YOUNG, OLD = 10, 100  # numbers of the commits that are shown
+YOUNG = 10  # number of the commit that is shown, beside the last one
 APART = (*SYNCS, "program started", "bytes written")  # calls that are in columns of their own, or in none
 NONE = "–"  # nothing of that kind takes part
 
@@ -42,12 +44,18 @@ COUNTS = tuple(title for title, _, _ in COLUMNS)
 
 
 def kept_counts(kept: Path) -> list[Anatomy]:
-    """Return all counts in `kept`, the reference results, by system, the stack `thesis` first.
+    """Return all counts of trips in `kept`, the reference results, by system, the stack `thesis` first.
 
     Raise ConfigError, naming the file, if counts cannot be read.
     """
     places = sorted((kept / FOLDER).rglob("*.json"), key=lambda path: (path.stem, path.parent.name != FOLDER))
-    return [Anatomy.read(path) for path in places]
+    return [Anatomy.read(path) for path in places if path.parent.name != BY_COLUMNS]
+
+
+def kept_by_columns(kept: Path) -> list[Anatomy]:
+    """Return the counts of rows with other numbers of columns, by system and columns; raise as `kept_counts` does."""
+    found = [Anatomy.read(path) for path in (kept / FOLDER / BY_COLUMNS).glob("*.json")]
+    return sorted(found, key=lambda each: (each.system, each.columns))
 
 
 def anatomy_table(counts: Sequence[Anatomy]) -> Iterator[str]:
@@ -57,6 +65,13 @@ def anatomy_table(counts: Sequence[Anatomy]) -> Iterator[str]:
         yield EMPTY
         return
     yield from markdown_grid(["System", "Stack", *COUNTS], rows).splitlines()
+
+
+def columns_table(counts: Sequence[Anatomy]) -> Iterator[str]:
+    """Yield the lines of the table of `counts`, each with its number of columns and its last commit."""
+    rows = [[found.title, str(found.columns), f"{max(found.commits):,}", *cells(found)] for found in counts]
+    heads = ["System", "Columns", "Last commit", *COUNTS]
+    yield from markdown_grid(heads, rows).splitlines() if rows else [EMPTY]
 
 
 def distance_table(counts: Sequence[Anatomy], measured: Sequence[Mapping[str, Cell]]) -> Iterator[str]:
@@ -115,10 +130,10 @@ def cells(found: Anatomy) -> list[str]:
 
 
 def _cell(found: Anatomy, source: Source, wanted: Wanted) -> str:
-    """Return the sum of the wanted counts at commit YOUNG, and at OLD if that differs; a dash if none is counted."""
+    """Return the sum of the wanted counts at commit YOUNG, and at the last if that differs; a dash if not counted."""
     if source in found.not_counted:
         return NONE
-    young, old = (_sum(found.commits[number].get(source, {}), wanted) for number in (YOUNG, OLD))
+    young, old = (_sum(found.commits[number].get(source, {}), wanted) for number in (YOUNG, max(found.commits)))
     room = BYTES_DIFFER * young[1] if source is Source.BYTES else 0
     is_same = young[0] - room <= old[1] and old[0] <= young[1] + room
     said = _kilobytes if source is Source.BYTES else shown
