@@ -170,6 +170,10 @@ class DuckDBReadClient(ReadClient):
         """Return the ids, int64[rows], in any order."""
         return self.attached().sql(f"SELECT id FROM {self._table}").to_arrow_table().column(0)
 
+    def plan(self) -> None:
+        """Open the table, and plan a query of all ids without reading any."""
+        self.attached().execute(f"EXPLAIN SELECT id FROM {self._table}").fetchall()
+
     def count(self) -> int:
         return self._first("count(*)")
 

@@ -80,6 +80,7 @@ class TableSystem(System):
     not_maintained: ClassVar[str | None] = None  # maintenance that its client does not perform, if it performs any
     is_linked: ClassVar[bool] = False  # a commit on the local disk is a link to a file, whose first name then goes
     time_limit: ClassVar[str | None] = None  # the client's setting for its longest wait for a server's answer
+    commits_at_once: int = 1  # that `make_commits` makes by the format's own files; 1: the client writes each
 
     @abstractmethod
     def create(self, schema: pa.Schema) -> None:
@@ -88,6 +89,15 @@ class TableSystem(System):
     @abstractmethod
     def write(self, rows: pa.Table) -> None:
         """Append `rows` in one commit; return once they are committed. This is the timed call."""
+
+    def make_commits(self, rows: pa.Table, ids: range) -> None:
+        """Commit `rows`, one row, once for each of `ids`, with that id. Not timed.
+
+        For a client that would take too long, the format's own files are written instead; the table then already has a
+        commit of such a row.
+        """
+        for number in ids:
+            self.write(with_id(rows, number))
 
     def before_commit(self, do: Callable[[], None]) -> None:
         """Make `write` call `do` when all but the commit is done; `do` is never called if the client has no such point.
@@ -220,6 +230,14 @@ class TableSystem(System):
     def merge(self) -> None:
         """Merge small files into larger ones and remove the small ones; requires `Capability.MERGE`. Also timed."""
         raise NotImplementedError(f"{self.name} declares no {Capability.MERGE}")
+
+
+def with_id(rows: pa.Table, number: int) -> pa.Table:
+    """Return `rows`, one row, with this id."""
+    import pyarrow as pa
+
+    place = rows.schema.get_field_index("id")
+    return rows.set_column(place, rows.schema.field(place), pa.array([number], pa.int64()))
 
 
 def count_and_bytes(files: Iterable[Path]) -> tuple[int, int]:

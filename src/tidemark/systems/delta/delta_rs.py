@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tidemark.errors import SystemFailure
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import TABLE, Capability, Context, Options
+from tidemark.systems.delta import log_entries
 from tidemark.systems.delta import table as delta_client
 from tidemark.systems.delta.table import CLIENT_INTERVAL, LOG, NO_SERVICE, TIMEOUT, DeltaRsOptions, DeltaTable
 from tidemark.systems.duckdb_client import DuckDBReadClient
@@ -178,6 +179,19 @@ class DeltaRs(DeltaTable):
 
     def write(self, rows: pa.Table) -> None:
         self._append(rows)
+
+    @property
+    def commits_at_once(self) -> int:  # type: ignore[override]
+        return log_entries.AT_ONCE if self.folder is None else 1
+
+    def make_commits(self, rows: pa.Table, ids: range) -> None:
+        if self.commits_at_once == 1:
+            super().make_commits(rows, ids)
+            return
+        assert self._writer is not None
+        log_entries.add(self.place, self._writer.table.version(), rows, ids, self.context.codec)
+        self._writer.refresh()
+        self._writer.table.create_checkpoint()
 
     def add_column(self, name: str) -> None:
         from deltalake.schema import Field, PrimitiveType

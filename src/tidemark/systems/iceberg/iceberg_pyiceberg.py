@@ -11,6 +11,7 @@ from tidemark.systems import duckdb_client
 from tidemark.systems.base import TABLE, Capability, Context, Options, PerWrite, option
 from tidemark.systems.duckdb_client import DuckDBReadClient
 from tidemark.systems.iceberg import client as pyiceberg_client
+from tidemark.systems.iceberg import snapshots
 from tidemark.systems.iceberg.catalog import EXTENSIONS, attachments, refuses
 from tidemark.systems.iceberg.catalog import SQL_CATALOG as CATALOG
 from tidemark.systems.iceberg.table import TABLE as TABLE_NAME
@@ -124,6 +125,19 @@ class IcebergPyIceberg(IcebergTable):
 
     def write(self, rows: pa.Table) -> None:
         self._append(rows)
+
+    @property
+    def commits_at_once(self) -> int:  # type: ignore[override]
+        own = self.options
+        is_plain = not (own.expire_every or own.manifest_merge or own.delete_after_commit)
+        return snapshots.AT_ONCE if is_plain and self.folder is None else 1
+
+    def make_commits(self, rows: pa.Table, ids: range) -> None:
+        if self.commits_at_once == 1:
+            super().make_commits(rows, ids)
+            return
+        assert self._table is not None
+        snapshots.add(self._table, rows, ids)
 
     def add_column(self, name: str) -> None:
         from pyiceberg.types import LongType
