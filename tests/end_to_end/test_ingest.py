@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -10,6 +11,7 @@ import pytest
 
 from tidemark.machine import power
 from tidemark.results.reference.run_files import meanings
+from tidemark.studies.ingest.window.ages import AtAge
 from tidemark.studies.ingest.window.ambiguity import Attempted
 from tidemark.studies.ingest.window.evolution import Added
 
@@ -17,6 +19,7 @@ from .conftest import MakeSandbox
 from .sandbox import Sandbox
 
 WRITERS = 4
+COUNTED = ("plan", "read", "commit")  # operations at each age
 SYSTEMS = {"delta-rs": {}, "iceberg-duckdb": {}, "ducklake-inlined": {}}
 GROUP = {"systems": ["delta-rs"], "shapes": ["20x8"], "policies": ["direct", "staged", "bundled"]}
 TAIL = {"systems": ["delta-rs"], "targets": ["one", "staged"], "closed_seconds": 1, "window_seconds": 2}
@@ -35,6 +38,7 @@ SMOKE = {
 SMOKE |= {"kills": 1, "group": GROUP, "tail": TAIL, "maintenance": {"systems": ["delta-rs"], "window_seconds": 3}}
 SMOKE |= {"cut": {"systems": ["delta-rs"], "window_seconds": 2}}
 SMOKE |= {"ambiguity": {"systems": ["iceberg-duckdb"], "faults": ["before"], "retries": ["check"], "hits": 2}}
+SMOKE |= {"ages": {"systems": ["delta-rs", "ducklake-inlined"], "ages": [5, 20], "window_seconds": 60}}
 CUTS = 0 if power.why_not() else 2  # with the default durability, and with everything on the disk
 
 
@@ -49,7 +53,7 @@ def done(make_sandbox: MakeSandbox) -> Sandbox:
 
 def test_every_run_is_checked_and_lossless_runs_are_exact(done: Sandbox) -> None:
     runs = done.runs()
-    assert len(runs) == 2 * 2 * (2 + len(RTTS) + 1) + 2 + 2 + 3 * 2 + 2 * 2 + 2 + 2 + 1 + 1 + CUTS
+    assert len(runs) == 2 * 2 * (2 + len(RTTS) + 1) + 2 + 2 + 3 * 2 + 2 * 2 + 2 + 2 + 1 + 1 + 2 + CUTS
     for name, run in runs.items():
         others = (
             "20x8",
@@ -61,6 +65,7 @@ def test_every_run_is_checked_and_lossless_runs_are_exact(done: Sandbox) -> None
             "/cut-",
             "/front-",
             "/answers-",
+            "/ages-",
         )
         if any(mode in name for mode in others):
             continue
@@ -218,6 +223,27 @@ def test_columns_are_added_without_a_rewrite(done: Sandbox) -> None:
     (name, *_) = (name for name in done.runs() if "delta-rs/evolve-" in name)
     operations = pq.read_table(done.results / name / "operations.parquet")
     assert set(operations.column_names) == set(meanings(Added)) and operations["rewritten"].to_pylist() == [0, 0]
+
+
+def test_tables_are_measured_at_each_age(done: Sandbox) -> None:
+    runs = {name: run for name, run in done.runs().items() if "/ages-5-20/" in name}
+    assert len(runs) == 2
+    for name, run in runs.items():
+        assert run["oracle"]["verdict"] and run["oracle"]["commits"] == 30, run["oracle"]
+        assert run["found"]["oracle"]["words"] == "exact" and run["found"]["ended"] == ""
+        operations = pq.read_table(done.results / name / "operations.parquet")
+        assert set(operations.column_names) == set(meanings(AtAge))
+        counted = Counter(zip(operations["age"].to_pylist(), operations["what"].to_pylist(), strict=True))
+        assert counted == {(age, what): {"commit": 10}.get(what, 3) for age in (5, 20) for what in COUNTED}
+    told = {(row["system"], row["age"]): row for row in done.table("ingest", "ingest-ages")}
+    assert set(told) == {(system, age) for system in ("Delta (delta-rs)", "DuckLake + inlining") for age in ("5", "20")}
+    for row in told.values():
+        assert row["verdict"] == "exact" and min(float(row[f"{each} [ms]"]) for each in COUNTED) > 0
+    old, new = told["Delta (delta-rs)", "20"], told["Delta (delta-rs)", "5"]
+    assert "the format's files" in old["made"] and int(old["metadata_files"]) > int(new["metadata_files"]) > 5
+    assert int(old["data_files"]) == 20 and told["DuckLake + inlining", "20"]["made"] == "its client"
+    said = json.loads((done.results / "paper/values.json").read_text())["sentences"]
+    assert "Delta (delta-rs)" in said["ingest-ages"] and "at 20" in said["ingest-ages"]
 
 
 def test_requests_follow_a_schedule_at_a_share_of_the_closed_loop_rate(done: Sandbox) -> None:

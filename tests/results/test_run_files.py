@@ -19,6 +19,7 @@ import pytest
 from tidemark.machine.sampler import MachineSamples
 from tidemark.pipeline.build import build_database
 from tidemark.results.reference.run_files import RunFiles, meanings, run_files_page, unit
+from tidemark.studies.ingest.window.ages import AtAge
 from tidemark.studies.ingest.window.ambiguity import Attempted
 from tidemark.studies.ingest.window.evolution import Added
 from tidemark.studies.study import registry
@@ -30,7 +31,7 @@ FILES = {name: study.results.run_files for name, study in registry().items()}
 # Answers of the program that judges tables: results read the part of them that is described.
 OPEN = ("found.data.*", "found.second.*")
 # Columns of windows that are newer than the archives: tests/end_to_end/test_ingest.py finds these in its own runs.
-NEWER = {"ingest": {*meanings(Attempted), *meanings(Added)}}
+NEWER = {"ingest": {*meanings(Attempted), *meanings(Added), *meanings(AtAge)}}
 
 
 @dataclass

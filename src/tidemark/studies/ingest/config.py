@@ -83,6 +83,27 @@ class MaintenanceSizes(Struct, frozen=True, kw_only=True):
     window_seconds: Annotated[Longest, about("Seconds that writers begin commits for.")] = 10
 
 
+class AgesSizes(Struct, frozen=True, kw_only=True):
+    """One table of each system, which is made older by commits of one row and measured at each age: how long it takes
+    to commit, to plan a query and to read all rows, and what the table's metadata takes up.
+    """
+
+    systems: Names = ()
+    ages: Annotated[
+        tuple[Annotated[int, Meta(ge=1, le=100_000)], ...],
+        Meta(min_length=1),
+        UNIQUE,
+        about("Numbers of commits, in ascending order and 10 or more apart, as 10 commits are timed at each."),
+    ] = (1, 100, 1000)
+    window_seconds: Annotated[
+        Longest,
+        about(
+            "Time limit of each system, with making the table older. An age that is not reached within it is reported "
+            "as such. 10,000 commits can take gigabytes of disk."
+        ),
+    ] = 300
+
+
 class CutSizes(Struct, frozen=True, kw_only=True):
     """Two writers of one table, until a power cut of the disk that holds table and servers: each system with its
     default durability, and with durability full. Needs root and a loop device.
@@ -128,7 +149,7 @@ class AmbiguitySizes(Struct, frozen=True, kw_only=True):
 class Protocol(Struct, frozen=True, kw_only=True):
     """Named set of sizes of all parts."""
 
-    writers: Annotated[tuple[Writers, ...], Meta(min_length=1), UNIQUE, about("Writers of one table, a series each.")]
+    writers: Annotated[tuple[Writers, ...], UNIQUE, about("Writers of one table, a series each.")]
     own: Annotated[
         tuple[Annotated[int, Meta(ge=2, le=64)], ...],
         UNIQUE,
@@ -173,6 +194,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
     tail: TailSizes = TailSizes()
     maintenance: MaintenanceSizes = MaintenanceSizes()
     ambiguity: AmbiguitySizes = AmbiguitySizes()
+    ages: AgesSizes = AgesSizes()
     window_seconds: Annotated[Longest, about("Seconds that writers begin commits for.")]
     kills: Annotated[
         int,
@@ -202,6 +224,7 @@ SMOKE = {
     "maintenance": {"systems": ["ducklake-inlined-postgres"], "window_seconds": 5},
     "cut": {"systems": ["ducklake"], "window_seconds": 3},
     "ambiguity": {"systems": ["ducklake", "iceberg-pyiceberg"], "retries": ["blind", "check"]},
+    "ages": {"systems": ["ducklake", "iceberg-pyiceberg", "delta-rs"], "ages": [5, 20], "window_seconds": 15},
 }  # fmt: skip
 QUICK = {
     "writers": [1, 2, 4, 8], "own": [4], "rtts": [0, 5, 20], "pruned": [10], "added": [10], "runs": 2,

@@ -25,6 +25,7 @@ from tidemark.services.seaweedfs import SeaweedFS
 from tidemark.services.servers import in_order, started_here
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
 from tidemark.studies.ingest.settings import (
+    AGES,
     EVOLUTION,
     GROUP,
     PACED,
@@ -32,6 +33,7 @@ from tidemark.studies.ingest.settings import (
     STORAGE,
     TAIL,
     WRITERS,
+    AgesSettings,
     EvolutionSettings,
     Gathering,
     GroupSettings,
@@ -324,6 +326,7 @@ PARTS: dict[str, type[IngestSettings]] = {
     STORAGE: StorageSettings,
     PRUNING: PruningSettings,
     EVOLUTION: EvolutionSettings,
+    AGES: AgesSettings,
     FAULTS: FaultSettings,
     FRONT: FrontSettings,
     MAINTENANCE: MaintenanceSettings,

@@ -75,6 +75,28 @@ class EvolutionRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class SizeAtAge:
+    """A table at one age, before it was measured. Files and bytes include those that only earlier versions need."""
+
+    age: int  # commits that it had
+    made_s: float  # time in which the commits since the age before were made, outside of the window
+    data_files: int  # data files
+    metadata_files: int  # logs, manifests and snapshots
+    metadata_bytes: int  # size of the metadata files
+    catalog_bytes: int | None  # growth of the catalog's database; null: not known
+
+
+@dataclass(frozen=True, slots=True)
+class AgesRecord:
+    """Results of a window of a table that is made older."""
+
+    oracle: Words  # ids and number of commits at the end, and ids at each read, compared with those that were made
+    at_once: int  # commits made at once by the format's own files; 1: its client made all of them
+    at_ages: tuple[SizeAtAge, ...]  # the table at each age that was reached
+    ended: str  # why older ages were not reached; empty if all were
+
+
+@dataclass(frozen=True, slots=True)
 class ClosedLoop:
     """Requests in a closed loop before the window."""
 
@@ -309,6 +331,7 @@ RECORDS = (
     Maintenance,
     PruningRecord,
     EvolutionRecord,
+    AgesRecord,
     Ambiguity,
 )
 

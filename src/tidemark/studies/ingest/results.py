@@ -24,6 +24,7 @@ from tidemark.studies.ingest.record import RECORDS
 from tidemark.studies.ingest.settings import GROUP, ONE, WRITERS, GroupSettings, WritersSettings
 from tidemark.studies.ingest.study import STUDY
 from tidemark.studies.ingest.tables import (
+    ages,
     ambiguity,
     evolution,
     faults,
@@ -34,6 +35,7 @@ from tidemark.studies.ingest.tables import (
     storage,
     writers,
 )
+from tidemark.studies.ingest.window.ages import AtAge
 from tidemark.studies.ingest.window.ambiguity import Attempted
 from tidemark.studies.ingest.window.evolution import Added
 from tidemark.studies.ingest.window.pruning import Asked
@@ -177,7 +179,7 @@ QUESTIONS = (
 
 FINDINGS = (
     "scaling", "conflicts", "paced", "lost", "retrying", "group-staged", "group-bundled", "open-closed", "trips",
-    "evolution", "killed", "harmed", "safe", "power-cut", "maintenance-held", "mistakes",
+    "evolution", "ages", "killed", "harmed", "safe", "power-cut", "maintenance-held", "mistakes",
 )  # fmt: skip
 
 
@@ -208,6 +210,7 @@ class Writer(SentenceWriter):
             "ingest-open-closed": partial(requests.omitted, measures),
             "ingest-trips": partial(storage.trips_sentence, measures),
             "ingest-evolution": partial(evolution.change_sentence, measures),
+            "ingest-ages": partial(ages.aged_sentence, measures.run_set),
             "ingest-killed": partial(faults.kept_sentence, measures.run_set),
             "ingest-harmed": partial(ambiguity.harmed_sentence, measures.run_set),
             "ingest-safe": partial(ambiguity.safe_sentence, measures.run_set),
@@ -229,13 +232,15 @@ RESULTS = Results(
         hardware=published.HARDWARE,
         software=published.SOFTWARE,
     ),
-    tables=tables_of(writers, paced, requests, storage, evolution, faults, ambiguity, maintenance, kyma),
+    tables=tables_of(writers, paced, requests, storage, evolution, ages, faults, ambiguity, maintenance, kyma),
     figure_specs=figure_specs_of("tidemark.studies.ingest.figures", "tidemark.studies.ingest.disturbed_figures"),
     claims=claims_of(
         STUDY,
         QUANTITIES,
         MEASURES,
         LossClaimData,
+        # Of a table of 10,000 commits, whose earlier metadata is kept.
+        rates={"ages-1-100-1000-10000": 10_500.0},
         set_up_bytes=2.2e9,
         remarks=(
             "kyma is in no registry: its absolute numbers are shown next to Tidemark's and are not judged. Its claims "
@@ -246,5 +251,5 @@ RESULTS = Results(
     notes=lambda _run_set: (writers.UNEQUAL,),
     questions=QUESTIONS,
     costs=storage.costs,
-    run_files=RunFiles((COLUMNS, Asked, Added, Attempted), RECORDS),
+    run_files=RunFiles((COLUMNS, Asked, Added, AtAge, Attempted), RECORDS),
 )

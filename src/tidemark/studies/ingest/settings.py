@@ -23,7 +23,8 @@ from tidemark.systems.tables import TableSystem
 SECTION = "ingest"
 RETRIES = frozenset({"commit_retries", "retry_wait_ms"})  # options of a client that retries a refused commit
 WRITERS, PACED, GROUP, TAIL, STORAGE, PRUNING = "writers", "paced", "group", "tail", "storage", "pruning"
-EVOLUTION = "evolution"
+EVOLUTION, AGES = "evolution", "ages"
+COMMITS_AT_AGE = 10  # timed commits, which make the table older
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +101,14 @@ class IngestSettings(WorkloadSettings):
     """Settings that decide how a series writes, in addition to its system and options; each part has a subclass.
 
     `words` are the first words of the modes of its series, and `form` is a mode with the names of settings.
-    `needs_rows` is set if a part shows losses: it has no series of systems that keep nothing.
+    `needs_rows` is set if a part shows losses: it has no series of systems that keep nothing. Without `needs_writers`,
+    the table may be one that a single process at a time writes.
     """
 
     words: ClassVar[tuple[str, ...]]
     form: ClassVar[str]
     needs_rows: ClassVar[bool] = False
+    needs_writers: ClassVar[bool] = True
 
     part: str
     rows: int  # per batch
@@ -273,6 +276,48 @@ class EvolutionSettings(IngestSettings):
     def refused_by(self, chosen: Variant) -> str | None:
         """Return why a client cannot add a column, or None if it can."""
         return table_class(chosen).refuses_columns()
+
+
+@dataclass(frozen=True, slots=True)
+class AgesSettings(IngestSettings):
+    """One table that is made older, and measured whenever it has one of these numbers of commits, of one row each."""
+
+    words = (AGES,)
+    needs_rows = True
+    needs_writers = False
+
+    ages: str  # numbers of commits, separated by spaces
+
+    @property
+    def label(self) -> str:
+        return "-".join((AGES, *self.ages.split()))
+
+    @property
+    def numbers(self) -> list[int]:
+        return [int(age) for age in self.ages.split()]
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        ages = section.sizes[AGES]["ages"]
+        for younger, older in itertools.pairwise(ages):
+            if older < younger + COMMITS_AT_AGE:
+                place = section.origin.place((SECTION, "protocols", section.protocol, AGES, "ages"))
+                raise ConfigError(
+                    f"{place}: found {older} after {younger}; allowed: ages in ascending order, {COMMITS_AT_AGE} or "
+                    "more apart, as so many commits are timed at each"
+                )
+        settings = cls.made(section, AGES, rows=1, uncounted=0, ages=" ".join(map(str, ages)))
+        yield from ((entry, settings) for entry in section.systems_of(AGES))
+
+    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+        """Return one series of one run, whose window ends with the last age, or after the time limit."""
+        del chosen, config
+        return repeated(spec, 1, window_seconds=float(section.sizes[AGES]["window_seconds"]), runs=1)
+
+    def refused_by(self, chosen: Variant) -> str | None:
+        """Return why no other client reads the table here, or None if one does."""
+        is_read = table_class(chosen).open_reader is not TableSystem.open_reader
+        return None if is_read else f"{chosen.title}: DuckDB does not read its table"
 
 
 class Gathering:

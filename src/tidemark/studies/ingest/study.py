@@ -13,7 +13,7 @@ from tidemark.measure.workload import Workload
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.polaris import Polaris
 from tidemark.studies.ingest.parts import PARTS, CutSettings, settings_of
-from tidemark.studies.ingest.settings import SECTION, IngestSection, IngestSettings, table_class
+from tidemark.studies.ingest.settings import SECTION, AgesSettings, IngestSection, IngestSettings, table_class
 from tidemark.studies.study import Study
 from tidemark.systems.base import Capability, Variant
 from tidemark.systems.registry import spec_of, variant, with_defaults
@@ -34,6 +34,7 @@ STAGES = {
     "storage": "tidemark.studies.ingest.window.runner",
     "pruning": "tidemark.studies.ingest.window.pruning",
     "evolution": "tidemark.studies.ingest.window.evolution",
+    "ages": "tidemark.studies.ingest.window.ages",
     "faults": "tidemark.studies.ingest.window.fault_injection",
     "front": "tidemark.studies.ingest.window.fault_injection",
     "maintenance": "tidemark.studies.ingest.window.maintenance",
@@ -51,13 +52,15 @@ class Ingest(Workload):
     def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
         super().__init__(spec, variant, trips, private)
         self.settings: IngestSettings = settings_of(spec)
+        self.ends_by_itself = isinstance(self.settings, AgesSettings)
         self.disk: Disk | None = None  # set while the series runs, if its power is to be cut
 
     @classmethod
     def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:
         """Return why the series cannot run, also if only one process may write: writers do not create the table."""
-        refused = table_class(variant).refuses_writers(variant.options)
-        return super().unavailable(spec, variant) or refused or settings_of(spec).refused_by(variant)
+        settings = settings_of(spec)
+        refused = table_class(variant).refuses_writers(variant.options) if settings.needs_writers else None
+        return super().unavailable(spec, variant) or refused or settings.refused_by(variant)
 
     @contextmanager
     def prepare_directory(self, work: Path) -> Iterator[None]:
