@@ -12,6 +12,9 @@ from tempfile import TemporaryFile
 from typing import BinaryIO
 
 REPOSITORY = Path(__file__).parents[2]  # holds envs/, paper/, workflow/, src/ and the Snakefile
+ANSWER = (
+    "answer.txt"  # in the results folder: the answer in a few lines, written with the report; empty if there is none
+)
 
 
 @dataclass(frozen=True, slots=True)

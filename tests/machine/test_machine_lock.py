@@ -7,10 +7,10 @@ import sys
 import time
 from pathlib import Path
 
-from tidemark.machine.machine_lock import hold_machine
+from tidemark.machine.processes import hold_machine
 
 HOLD = """
-from tidemark.machine.machine_lock import hold_machine
+from tidemark.machine.processes import hold_machine
 with hold_machine():
     print("held", flush=True)
     input()

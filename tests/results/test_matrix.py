@@ -12,9 +12,9 @@ from tests.runs.runset import DELTA, DUCKLAKE, ICEBERG_DUCKDB, INLINED, NULL, PY
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
+from tidemark.paths import ANSWER
 from tidemark.pipeline.build import build_claims, build_report
 from tidemark.results.report.answer import answers, in_lines, read_first
-from tidemark.results.report.answer_file import NAME
 from tidemark.results.report.summary_table import (
     Group,
     Subject,
@@ -216,7 +216,7 @@ def test_facts_to_read_first(tmp_path: Path) -> None:
     assert "null, which stores nothing" in told["What bounds the numbers"]["text"]
     build_claims(results)
     build_report(results)
-    assert (results / NAME).read_text().splitlines()[0].startswith("Fastest for single events: DuckLake")
+    assert (results / ANSWER).read_text().splitlines()[0].startswith("Fastest for single events: DuckLake")
 
 
 def test_run_that_lost_acknowledged_rows_is_no_success(tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 listing = typer.Typer(no_args_is_help=True, help="List systems, studies, series, claims, and what else there is.")
 showing = typer.Typer(no_args_is_help=True, help="Show the results, the configuration, or one system, study or claim.")
 MOST_COLUMNS = 4  # of values in a table that a terminal shows
+SYSTEM_LINE = "{name}: {title}; format {format}, client {client}, commit by {catalog}"
+STUDY_LINES = "{name}: {title}\n    {question}"
 AsJson = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 OneStudy = Annotated[
     str | None, typer.Option(metavar="NAME", help="Only this study.", autocompletion=one_of_these(studies))
@@ -31,6 +33,15 @@ OneStudy = Annotated[
 
 def print_json(found: list[dict[str, Any]]) -> None:
     print(json.dumps(found, indent=1, ensure_ascii=False, default=str))
+
+
+def print_each(found: list[dict[str, Any]], as_json: bool, line: str) -> None:
+    """Print each of `found` in the form of `line`, whose fields are its keys; or all of them as JSON."""
+    if as_json:
+        print_json(found)
+        return
+    for each in found:
+        print(line.format_map(each))
 
 
 @listing.command("series", context_settings=MORE_VALUES)
@@ -111,12 +122,7 @@ def list_systems(as_json: AsJson = False) -> None:
     """List the systems that can be measured; 'show system NAME' has the options of one."""
     from tidemark.systems.registry import registry
 
-    found = [_system(name) for name in registry()]
-    if as_json:
-        print_json(found)
-        return
-    for each in found:
-        print("{name}: {title}; format {format}, client {client}, commit by {catalog}".format_map(each))
+    print_each([_system(name) for name in registry()], as_json, SYSTEM_LINE)
 
 
 @listing.command("studies")
@@ -124,12 +130,7 @@ def list_studies(as_json: AsJson = False) -> None:
     """List the studies and their questions; 'show study NAME' has the settings of one."""
     from tidemark.studies.study import registry
 
-    found = [_study(name) for name in registry()]
-    if as_json:
-        print_json(found)
-        return
-    for each in found:
-        print(f"{each['name']}: {each['title']}\n    {each['question']}")
+    print_each([_study(name) for name in registry()], as_json, STUDY_LINES)
 
 
 @listing.command("presets")
@@ -137,12 +138,7 @@ def list_presets(as_json: AsJson = False) -> None:
     """List the presets, which are values for a question: './tidemark all --preset NAME' measures with them."""
     from tidemark.config import about_preset, presets
 
-    found = [{"name": name, "about": about_preset(name)} for name in presets()]
-    if as_json:
-        print_json(found)
-        return
-    for each in found:
-        print("{name}: {about}".format_map(each))
+    print_each([{"name": name, "about": about_preset(name)} for name in presets()], as_json, "{name}: {about}")
 
 
 @listing.command("stacks")
@@ -202,11 +198,7 @@ def list_findings(as_json: AsJson = False) -> None:
     from tidemark.pipeline.build import all_findings
 
     found = [{"id": each.id, "title": each.title, "command": each.command} for each in all_findings()]
-    if as_json:
-        print_json(found)
-        return
-    for each in found:
-        print("{id}: {title}\n    {command}".format_map(each))
+    print_each(found, as_json, "{id}: {title}\n    {command}")
 
 
 @listing.command("versions")
@@ -282,10 +274,9 @@ def show_system(
 ) -> None:
     """Show one system: format, client, notes and options."""
     found = _system(name)
+    print_each([found], as_json, SYSTEM_LINE)
     if as_json:
-        print_json([found])
         return
-    print("{name}: {title}; format {format}, client {client}, commit by {catalog}".format_map(found))
     for note in found["notes"]:
         print(f"    note: {note}")
     for option, about in found["options"].items():
@@ -298,11 +289,8 @@ def show_study(
 ) -> None:
     """Show one study: its question, and the settings of its section of config.yaml."""
     found = _study(name)
-    if as_json:
-        print_json([found])
-        return
-    print(f"{found['name']}: {found['title']}\n    {found['question']}")
-    for key, description in found["settings"].items():
+    print_each([found], as_json, STUDY_LINES)
+    for key, description in found["settings"].items() if not as_json else ():
         print(f"    {found['name']}.{key}: {description}")
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tidemark import __version__
+from tidemark.cli import listing as lists
 from tidemark.cli.anatomy import anatomy
 from tidemark.cli.completion import VARIABLE, completion, heed_completion
 from tidemark.cli.docs import docs
@@ -18,11 +22,10 @@ from tidemark.cli.listing import AsJson, OneStudy, listing, one_of, print_json, 
 from tidemark.cli.planning import advise
 from tidemark.cli.reference import artifact, finding, keep, site
 from tidemark.cli.releases import releases
-from tidemark.cli.renamed import keep_old_names
-from tidemark.cli.stack import stack
-from tidemark.cli.steps import steps
+from tidemark.cli.steps import stack, steps
 from tidemark.cli.words import (
     MORE_VALUES,
+    OLD_NAMES,
     TO,
     ConfigFile,
     Overrides,
@@ -60,9 +63,14 @@ new = typer.Typer(no_args_is_help=True, help="Write a file to start from: of a s
 EVERYTHING_ELSE = {**MORE_VALUES, "ignore_unknown_options": True}
 
 
+def _version() -> None:
+    """Print Tidemark's version."""
+    print(f"tidemark {__version__}")
+
+
 def _print_version(asked: bool) -> None:
     if asked:
-        print(f"tidemark {__version__}")
+        _version()
         raise typer.Exit
 
 
@@ -285,7 +293,38 @@ app.command(rich_help_panel=DEVELOP)(completion)
 app.add_typer(stack, name="stack", rich_help_panel=MEASURE)
 app.add_typer(new, name="new", rich_help_panel=DEVELOP)
 app.add_typer(steps)
-keep_old_names(app, stack, overhead)
+
+# Commands that had another name: it works for one release, is not in the help, and says the new one.
+RENAMED: dict[str, Callable[..., None]] = {
+    "list series": lists.list_series,
+    "list systems": lists.list_systems,
+    "list studies": lists.list_studies,
+    "list presets": lists.list_presets,
+    "list claims": lists.list_claims,
+    "list versions": lists.list_versions,
+    "show config": lists.show_config,
+    "show claim": lists.show_claim,
+    "advise": advise,
+    "keep": keep,
+    "site": site,
+    "overhead": overhead,
+    "--version": _version,
+}
+
+
+def _saying(old: str, new: str, function: Callable[..., None]) -> Callable[..., None]:
+    @wraps(function)
+    def renamed(*arguments: Any, **options: Any) -> None:
+        say(f"tidemark: '{old}' is now './tidemark {new}'; the old name will go with the next release")
+        function(*arguments, **options)
+
+    return renamed
+
+
+for old, new_name in OLD_NAMES.items():
+    more = MORE_VALUES if "context" in signature(RENAMED[new_name]).parameters else None
+    app.command(old, hidden=True, context_settings=more)(_saying(old, new_name, RENAMED[new_name]))
+stack.command("list", hidden=True)(_saying("stack list", "list stacks", lists.list_stacks))
 
 
 def _interrupted() -> int:

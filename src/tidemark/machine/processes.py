@@ -1,11 +1,16 @@
-"""CPU time, memory and limits of processes: single ones and their children, kernel threads, and all of a machine."""
+"""CPU time, memory and limits of processes: single ones and their children, kernel threads, and all of a machine.
+
+Also the lock that allows one measurement at a time on the machine, from any folder or account.
+"""
 
 from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
+import socket
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +23,9 @@ CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 KERNEL = 2  # process id of the parent of all kernel threads
 LEAST_FILES = 1024  # that a process may have open: the usual default of systems
+# An abstract socket name: no file can be left behind, and the kernel releases the name when its holder ends.
+LOCK_NAME = "\0tidemark-measures"
+LOOK_SECONDS = 0.2
 
 
 def have_files() -> None:
@@ -178,3 +186,20 @@ def confine(pids: Iterable[int], processors: Collection[int]) -> None:
             for thread in Path(f"/proc/{pid}/task").iterdir():
                 with suppress(ProcessLookupError):
                     os.sched_setaffinity(int(thread.name), processors)
+
+
+@contextmanager
+def hold_machine(show: Callable[[str], None] = lambda _what: None) -> Iterator[None]:
+    """Hold the machine's measurement lock, waiting for it if necessary; released however this process ends."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as holder:
+        waiting = False
+        while True:
+            try:
+                holder.bind(LOCK_NAME)
+                break
+            except OSError:
+                if not waiting:
+                    show("waiting for another measurement on this machine to end")
+                waiting = True
+                time.sleep(LOOK_SECONDS)
+        yield

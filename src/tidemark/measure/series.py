@@ -11,7 +11,7 @@ from tidemark.errors import RebootNeeded, TidemarkError
 from tidemark.machine import cold, reboot
 from tidemark.machine.child import in_a_child
 from tidemark.machine.disk import settle
-from tidemark.machine.machine_lock import hold_machine
+from tidemark.machine.processes import hold_machine
 from tidemark.measure.session import ServerSession, drop_work, measure_in_turn, series_folder, with_logs
 from tidemark.measure.workload import ProgressCallback, Workload
 from tidemark.paths import Workspace, private_directory

@@ -22,14 +22,13 @@ from tidemark.errors import ConfigError, Locked, TidemarkError
 from tidemark.integrity import sha256_of
 from tidemark.machine import reboot
 from tidemark.machine.processes import have_files
-from tidemark.paths import REPOSITORY, Workspace, private_directory, try_to_write
+from tidemark.paths import ANSWER, REPOSITORY, Workspace, private_directory, try_to_write
 from tidemark.pipeline import rounds
 from tidemark.pipeline.failure import LOCKED, PIPELINE, TARGETS, Failure, forget, note, noted
 from tidemark.pipeline.plan import RESULTS_SECONDS, ROUND, Plan, asked_for, due, likely_seconds, make_plan, to_make
 from tidemark.pipeline.rounds import left_out
 from tidemark.process_lifetime import run_guarded, say
 from tidemark.progress import duration, is_quiet, is_verbose
-from tidemark.results.report.answer_file import read_answer
 from tidemark.runs.outcome import Outcome, outcome_path
 from tidemark.runs.plan import Goal, Round
 from tidemark.runs.spec import SeriesSpec
@@ -342,9 +341,11 @@ def make_round(runner: Runner, plan: Plan, workspace: Workspace, made: Round) ->
 
 def _show(workspace: Workspace, folder: str = RESULTS, before: str = "") -> None:
     """Print the path of the report in `folder`, if it exists, and the answer in a few lines."""
-    if (workspace.root / folder / "report.html").is_file():
+    results = workspace.root / folder
+    if (results / "report.html").is_file():
         print(f"tidemark: {before}the report is {folder}/report.html")
-        print("".join(f"    {line}\n" for line in read_answer(workspace.root / folder)), end="", flush=True)
+        lines = (results / ANSWER).read_text().splitlines() if (results / ANSWER).is_file() else []
+        print("".join(f"    {line}\n" for line in lines), end="", flush=True)
 
 
 def drop_leftovers(workspace: Workspace) -> None:

@@ -25,7 +25,6 @@ from tidemark.results.claims.export import to_markdown
 from tidemark.results.claims.judge import retest
 from tidemark.results.figures.context import FigureContext
 from tidemark.results.paper.method_text import setting
-from tidemark.results.report.answer_file import read_answer, write_answer
 from tidemark.results.tables import setup
 from tidemark.runs.plan import PlanFile, Round
 from tidemark.runs.runset import RunSet
@@ -188,11 +187,3 @@ def test_retest_time_covers_all_rounds(of_round: Path, whole: Path) -> None:
     claim = next(claim for claim in all_claims() if claim.id == "inlining-single")
     seconds = [retest(claim, RESULTS.claims, RunSet.load(each)).seconds for each in (of_round, whole)]
     assert seconds[0] == pytest.approx(seconds[1], rel=0.02)
-
-
-def test_answer_is_written_to_a_file_and_read_back(tmp_path: Path) -> None:
-    assert read_answer(tmp_path) == []
-    assert write_answer(tmp_path, []).read_text() == ""
-    assert read_answer(tmp_path) == []
-    write_answer(tmp_path, ["Fastest one by one: a.", "Fastest in batches: b."])
-    assert read_answer(tmp_path) == ["Fastest one by one: a.", "Fastest in batches: b."]

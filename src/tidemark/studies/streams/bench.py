@@ -20,7 +20,7 @@ from rich.table import Table
 
 from tidemark.dataset import DatasetSettings, make_dataset
 from tidemark.machine.inventory import inventory
-from tidemark.machine.machine_lock import hold_machine
+from tidemark.machine.processes import hold_machine
 from tidemark.machine.watch import Watch
 from tidemark.measure.workload import TestBed
 from tidemark.paths import Workspace, private_directory, write_atomically
