@@ -1,4 +1,4 @@
-"""Delta Lake on Spark: the sink of Structured Streaming, and SQL."""
+"""Delta Lake on Spark: the sink of Structured Streaming, and SQL, also of the release that LHBench measured."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.services.base import Service
-from tidemark.services.engines.spark_formats import SparkDelta
-from tidemark.services.engines.spark_formats import SparkDelta as Engine
+from tidemark.services.engines.spark_formats import SparkDelta, SparkDeltaBefore
 from tidemark.services.programs.process import give
 from tidemark.systems.base import Options, Variant
 from tidemark.systems.delta.delta_rs import DeltaRs
@@ -45,7 +44,7 @@ class SparkDeltaSink(SparkSink):
         "its table is made by delta-rs, with a checkpoint every 10 commits, and any column may be null: Spark refuses "
         "the one that delta-rs makes otherwise",
     )
-    needs: ClassVar[tuple[type[Service], ...]] = (Engine,)
+    needs: ClassVar[tuple[type[Service], ...]] = (SparkDelta,)
     exactly_once: ClassVar[str] = "offsets in a log before each batch, whose number is a transaction's in Delta's log"
 
     @classmethod
@@ -77,3 +76,17 @@ class DeltaOnSpark(SqlEngineTable):
 
     def compact(self, table: str) -> Sequence[str]:
         return (f"OPTIMIZE {table}",)
+
+
+class DeltaOnSparkBefore(DeltaOnSpark):
+    """Delta before deletion vectors: a merge copies the files of changed rows."""
+
+    name: ClassVar[str] = "delta-on-spark-before"
+    title: ClassVar[str] = "Delta 2.2 (Spark 3.3)"
+    needs: ClassVar[tuple[type[Service], ...]] = (SparkDeltaBefore,)
+    release: ClassVar[str] = " (Spark 3.3)"
+    Options: ClassVar[type[Options]] = Options
+
+    def create(self, table: str, query: str, key: Sequence[str], date: str | None = None) -> Sequence[str]:
+        del key
+        return (self._creating(table, query, date, {}),)

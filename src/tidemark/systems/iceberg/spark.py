@@ -1,18 +1,21 @@
-"""Iceberg on Spark, with a folder as catalog; a merge copies files, or adds delete files to them."""
+"""Iceberg on Spark, with a folder as catalog; a merge copies files, or adds delete files to them.
+
+Also the releases that LHBench measured; Hudi 0.12.0, which it measured as well, is in no package registry.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
 from tidemark.services.base import Service
-from tidemark.services.engines.spark_formats import SparkIceberg
+from tidemark.services.engines.spark_formats import SparkIceberg, SparkIceberg0p14, SparkIcebergBefore
 from tidemark.services.programs.process import give
 from tidemark.systems.base import Options, option
-from tidemark.systems.spark_sql import REGISTER_S, ModeOptions, SqlEngineTable, Written
+from tidemark.systems.spark_sql import COPY_ON_WRITE, MODE, REGISTER_S, ModeOptions, SqlEngineTable, Written
 
 NAMESPACE = "db"
 FIRST, HINT = "v1.metadata.json", "version-hint.text"  # of a table in a catalog that is a folder
@@ -77,3 +80,39 @@ class IcebergOnSpark(SqlEngineTable):
             f"CALL {self._database}.system.rewrite_data_files(table => '{NAMESPACE}.{table}', "
             "options => map('rewrite-all', 'true'))",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergBeforeOptions(ModeOptions):
+    @property
+    def format_version(self) -> int:
+        """Format version of the table; version 3 came later."""
+        return 2
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergCopyOptions(IcebergBeforeOptions):
+    mode: str = field(default=COPY_ON_WRITE, metadata=MODE)
+
+
+class IcebergOnSparkBefore(IcebergOnSpark):
+    name: ClassVar[str] = "iceberg-on-spark-before"
+    title: ClassVar[str] = "Iceberg 1.1 (Spark 3.3)"
+    needs: ClassVar[tuple[type[Service], ...]] = (SparkIcebergBefore,)
+    release: ClassVar[str] = " (Spark 3.3)"
+    Options: ClassVar[type[Options]] = IcebergBeforeOptions
+
+
+class IcebergOnSparkBeforeCow(IcebergOnSparkBefore):
+    """Iceberg in copy-on-write mode, which the paper measured of this release and which is its default."""
+
+    name: ClassVar[str] = "iceberg-on-spark-before-cow"
+    title: ClassVar[str] = "Iceberg 1.1 (Spark 3.3), CoW"
+    Options: ClassVar[type[Options]] = IcebergCopyOptions
+
+
+class IcebergOnSpark0p14(IcebergOnSparkBefore):
+    name: ClassVar[str] = "iceberg-on-spark-0p14"
+    title: ClassVar[str] = "Iceberg 0.14 (Spark 3.3)"
+    needs: ClassVar[tuple[type[Service], ...]] = (SparkIceberg0p14,)
+    release: ClassVar[str] = " (Iceberg 0.14)"
