@@ -15,7 +15,7 @@ from tidemark.pipeline.plan import make_plan
 from tidemark.pipeline.reference import MAJOR, build_artifact, build_reference, efforts
 from tidemark.results.claims.claims import Claim, load_claims
 from tidemark.results.claims.judge import unjudged
-from tidemark.results.reference.artifact import FOLDERS, NOT_KEPT
+from tidemark.results.reference.artifact import NOT_KEPT, TEXT
 from tidemark.studies.study import registry
 
 ROOT = Path(__file__).parents[3]
@@ -77,7 +77,7 @@ def test_each_claim_has_a_row_with_its_stored_verdict(reference: Path) -> None:
     assert NOT_KEPT in rows["success-alone"] and "windows of 6 s" in page
 
 
-@pytest.mark.parametrize("path", [path for path, _ in FOLDERS if path != "reference"])
+@pytest.mark.parametrize("path", [path for path in TEXT["folders"] if path != "reference"])
 def test_listed_folders_exist(path: str) -> None:
     assert (ROOT / path).exists()
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
 
 from tidemark.analysis.formatting import estimate_text
 from tidemark.progress import duration
@@ -13,51 +16,7 @@ from tidemark.results.tables.table import markdown_grid, markdown_list
 
 NOT_KEPT = "no reference"
 COMPARED = "for comparison"  # before a command whose runs cannot judge the claim
-FOLDERS = (
-    ("tidemark", "the command: sets up on first use, then does what './tidemark --help' lists"),
-    ("config.yaml", "what is measured; every key is checked, with its range, before anything starts"),
-    ("src/tidemark", "the code, a folder a room: see docs/architecture.md"),
-    ("src/tidemark/studies", "a folder a study: its settings, windows, published numbers, claims and chapter"),
-    ("docs/studies.md", "what happens in each study, where to look first, and the results of Tidemark's runs"),
-    ("workflow", "the rules of the pipeline and the report's page"),
-    ("paper", "the paper's template; its numbers come from the results"),
-    ("envs", "locks: wheels by version and hash, jars by coordinates and SHA-256"),
-    ("nix", "the same environment as a flake"),
-    ("tests", "'./tidemark test'"),
-    ("Containerfile", "a Debian 12 that runs './tidemark all'; linted, not built"),
-    ("reference", "results of Tidemark's runs, a folder a study, and the runs of findings' scripts"),
-    ("findings", "scripts that show a finding each, without Tidemark; docs/findings.md describes them"),
-)
-WARNINGS = (
-    "`dataset: download: ... not reachable`: there is no network, or no access to the trips' host. The pipeline goes "
-    "on with a synthetic replica of the same size, and every result states it.",
-    "A *marked* run: something else used the machine during its window (processors, disk, a suspended clock), or it "
-    "was not as cold as it should have been. It was measured once more where that is configured; the disturbed run is "
-    "kept alongside, and the mark is shown wherever the run is used. A few in 100 are usual on a virtual machine.",
-    "`lukewarm` next to a first run: its files were not in memory before the servers started, but what running "
-    "programs use was when the window opened.",
-    "A cell `n/a` has its reason next to it: no system is left out without a reason.",
-    "A claim is `not testable here` where a window is shorter than the claim needs, a part was not asked for, or it is "
-    "of another machine or server; its page has the reason.",
-)
-ELSEWHERE = (
-    "Absolute times follow the machine: its disk's flushes above all (a commit of most systems waits for one or more), "
-    "then processors. Verdicts are of ratios and of growth wherever the publication allows it.",
-    "On two processors many writers, servers and the load generator share them: contention for a table and for the "
-    "machine look alike, for which series with a table each are the control.",
-    "`./tidemark compare reference results` shows claim by claim what agrees, what differs by more than the intervals "
-    "allow, and what cannot be compared. Intervals cover runs and repeats on one machine, not how machines differ.",
-)
-SCOPE = (
-    "nixpkgs' own builds and conda's channels: the flake and the environment file are evaluated and verified by the "
-    "tests where Nix is installed, the packages are not built from them",
-    "the Containerfile: it was linted, not built",
-    "Unity Catalog: it cannot serve tables on local storage to delta-rs",
-    "the official binary of Apache Polaris: no registry has it; a build of its sources was used where that is stated",
-    "a real object store, a real network, more than one machine: distances are injected, bandwidth is not",
-    "a real loss of power: a cut models the page cache of the kernel, not the cache of a device",
-    "Windows, macOS, and processors other than x86_64",
-)
+TEXT = yaml.load(Path(__file__).with_name("artifact.yaml").read_text(), yaml.CSafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +72,13 @@ def artifact(efforts: Sequence[Effort], ledger: Ledger) -> dict[str, str]:
     """Return the text of ARTIFACT.md, and of a page with all claims for each study, by path."""
     first = (
         _start(efforts),
-        _table("Where things are", ("path", "what it is"), [(f"`{path}`", what) for path, what in FOLDERS]),
+        _table(
+            "Where things are", ("path", "what it is"), [(f"`{path}`", what) for path, what in TEXT["folders"].items()]
+        ),
         _major(ledger),
-        markdown_list("Warnings to expect", WARNINGS),
-        markdown_list("How results may differ elsewhere", ELSEWHERE),
-        markdown_list("What was never run", SCOPE),
+        markdown_list("Warnings to expect", TEXT["warnings"]),
+        markdown_list("How results may differ elsewhere", TEXT["elsewhere"]),
+        markdown_list("What was never run", TEXT["scope"]),
     )
     pages = {claims_page(study): _claims(study, ledger) for study in ledger.studies()}
     return {"ARTIFACT.md": _joined(*first), **{path: _joined(lines) for path, lines in pages.items()}}
