@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from xml.sax.saxutils import escape
 
 import matplotlib
@@ -22,6 +21,7 @@ from matplotlib.font_manager import fontManager
 COLUMN = 3.27
 PAGE = 6.69
 FONTS = Path(__file__).with_name("fonts")
+RC = Path(__file__).with_name("paper.mplstyle")
 SERIF = "Libertinus Serif"  # the paper's font, bundled with its compiler; matplotlib's default has the missing glyphs
 TITLE, TEXT, SMALL = 8.5, 8.0, 7.2  # points: of titles, of axes, and of text next to data
 CHARACTER = 0.0445  # average width in inches of a character of SMALL
@@ -68,43 +68,6 @@ SHAPES = {  # of markers: systems differ in shape as well as in colour
     "null": "d",
 }
 FURTHER_SHAPES = ("<", ">", "p", "h", "*", "8", "H")
-RC: dict[str, Any] = {  # in addition to seaborn's theme: the paper's sizes, and reproducible bytes
-    "font.family": [SERIF, "DejaVu Sans"],
-    "font.size": TEXT,
-    "axes.titlesize": TITLE,
-    "axes.labelsize": TEXT,
-    "axes.linewidth": 0.6,
-    "axes.edgecolor": FAINT,
-    "axes.labelcolor": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.fontsize": SMALL,
-    "legend.frameon": False,
-    "lines.linewidth": 1.1,
-    "lines.markersize": 4.0,
-    "lines.markeredgewidth": 0.7,
-    "xtick.labelsize": TEXT,
-    "ytick.labelsize": TEXT,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.major.width": 0.5,
-    "ytick.major.width": 0.5,
-    "xtick.minor.width": 0.4,
-    "ytick.minor.width": 0.4,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "xtick.minor.size": 1.5,
-    "ytick.minor.size": 1.5,
-    "text.color": INK,
-    "text.parse_math": False,  # a "$" in a title is literal
-    "grid.color": "#DDDDDD",
-    "grid.linewidth": 0.5,
-    "pdf.fonttype": 3,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "tidemark",
-    "savefig.dpi": 300,  # a figure of width PAGE fills a slide
-    "text.hinting": "none",  # consistent with the other two formats, and faster
-}
 
 
 def apply() -> None:
@@ -115,7 +78,8 @@ def apply() -> None:
         for path in sorted(FONTS.glob("*.otf")):
             fontManager.addfont(path)
     matplotlib.rcdefaults()
-    sns.set_theme("paper", "ticks", palette=list(COLOURS.values()), rc=RC)
+    rc = matplotlib.rc_params_from_file(RC, fail_on_error=True, use_default_template=False)
+    sns.set_theme("paper", "ticks", palette=list(COLOURS.values()), rc=rc)
 
 
 @contextmanager
