@@ -8,7 +8,7 @@ import inspect
 import pkgutil
 import re
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -26,14 +26,12 @@ NAME = re.compile(r"#.*|(\w+)(?: as \w+)?")
 PROGRAM = re.compile(r"[\"'](tidemark(?:\.\w+)+)[\"']")
 
 
-def files(*places: str) -> list[Path]:
-    """Return the Python and Java files of subpackages (`measure`) and single files (`process_lifetime.py`), sorted."""
+def files(*places: str, suffixes: Collection[str] = (".py", ".java")) -> list[Path]:
+    """Return the files with `suffixes` of subpackages (`measure`), and single files (`process_lifetime.py`), sorted."""
     found: set[Path] = set()
     for name in places:
         place = PACKAGE / name
-        found |= {
-            path for path in (place.rglob("*") if place.is_dir() else (place,)) if path.suffix in (".py", ".java")
-        }
+        found |= {path for path in (place.rglob("*") if place.is_dir() else (place,)) if path.suffix in suffixes}
     return sorted(found)
 
 

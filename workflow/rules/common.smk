@@ -46,8 +46,13 @@ ROUND = asked_for(PLAN)
 RESULTS = results_folder(PLAN.config)
 # With 'cold: reboot', what this boot allows a plain 'snakemake' to measure; 'tidemark all' determines this itself.
 BOOT = this_boot(PLAN, WORKSPACE) if is_plain() else None
-# The code that makes results: an input of the results, like the run files.
-ANALYSIS = [str(path) for path in code.files(*RESULT_ROOMS)]
+# The code that makes results, and its texts: an input of the results, like the run files.
+ANALYSIS = [
+    str(path)
+    for path in code.files(
+        *RESULT_ROOMS, suffixes=(".py", ".csv", ".sql", ".yaml", ".mplstyle")
+    )
+]
 # If Snakemake deploys envs/environment.yaml by conda, that environment's Python comes first on PATH.
 DEPLOYED = [method.name for method in workflow.deployment_settings.deployment_method]
 PYTHON = "python" if "CONDA" in DEPLOYED else sys.executable
