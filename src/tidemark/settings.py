@@ -41,6 +41,14 @@ class Shipped(dict[str, Any]):
     """Default of a mapping, as it is written in a configuration; msgspec accepts a plain dict only if it is empty."""
 
 
+def shipped(module: str) -> dict[str, Shipped]:
+    """Return the defaults of mappings by key, of the file defaults.yaml next to the file `module`."""
+    import yaml  # no measured process loads it for a setting's class
+
+    text = Path(module).with_name("defaults.yaml").read_text()
+    return {key: Shipped(value) for key, value in yaml.load(text, yaml.CSafeLoader).items()}
+
+
 UNIQUE = Meta(extra_json_schema={"uniqueItems": True})
 
 Seconds = Annotated[float, Meta(gt=0, le=DAY)]

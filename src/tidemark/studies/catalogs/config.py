@@ -6,7 +6,9 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from tidemark.settings import UNIQUE, Count, Protocols, Shipped, Systems, about, one_of_these
+from tidemark.settings import UNIQUE, Count, Protocols, Systems, about, one_of_these, shipped
+
+DEFAULTS = shipped(__file__)
 
 Depth = Annotated[int, Meta(ge=1, le=20)]
 Requests = Annotated[int, Meta(ge=1)]
@@ -64,35 +66,18 @@ class Protocol(Struct, frozen=True, kw_only=True):
     ]
 
 
-SMOKE = {
-    "depth": 4, "users": [1, 8], "runs": 2, "mixed_requests": 60, "open_seconds": 1, "sequential_rate": 10,
-    "concurrent_rate": 40, "hot_updates": 40, "appends": 24, "races": 3, "churns": 16, "kills": 1,
-    "window_seconds": 120,
-}  # fmt: skip
-QUICK = {
-    "depth": 7, "users": [1, 8, 50], "runs": 2, "mixed_requests": 600, "open_seconds": 10, "sequential_rate": 10,
-    "concurrent_rate": 40, "hot_updates": 200, "appends": 100, "races": 20, "churns": 60, "kills": 3,
-    "window_seconds": 900,
-}  # fmt: skip
-THESIS = {
-    "depth": 13, "concurrent_depth": 16, "users": [1, 2, 4, 8, 16, 50], "runs": 2, "repeats": 5,
-    "mixed_requests": 3000, "open_seconds": 300, "sequential_rate": 1, "concurrent_rate": 100, "hot_updates": 5000,
-    "appends": 2000, "races": 200, "churns": 1000, "kills": 20, "window_seconds": 86400,
-}  # fmt: skip
-
-
 class CatalogsConfig(Struct, frozen=True, kw_only=True):
     """Operations of catalog servers, one at a time and many at once: creating, reading, updating, mixes, one hot
     table.
     """
 
-    protocols: Protocols[Protocol] = Shipped(smoke=SMOKE, quick=QUICK, thesis=THESIS)
+    protocols: Protocols[Protocol] = DEFAULTS["protocols"]
     systems: Annotated[
         Systems,
         about(
             "The catalog servers to measure, by name. A variant is a new name with 'like' and the options that differ."
         ),
-    ] = Shipped({"null-catalog": {}, "rest-jdbc-postgres": {}, "rest-jdbc-sqlite": {}, "rest-memory": {}})
+    ] = DEFAULTS["systems"]
     parts: Annotated[
         tuple[Annotated[str, one_of_these(*PARTS)], ...],
         Meta(min_length=1),

@@ -6,7 +6,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from tidemark.settings import UNIQUE, Protocols, Seconds, Shipped, Systems, about
+from tidemark.settings import UNIQUE, Protocols, Seconds, Systems, about, shipped
+
+DEFAULTS = shipped(__file__)
 
 Repetitions = Annotated[int, Meta(ge=1, le=10_000)]
 Cores = Annotated[
@@ -51,47 +53,13 @@ class Protocol(Struct, frozen=True, kw_only=True):
     ]
 
 
-QUICK = {
-    "tables": {"supplier_sf1": 20, "supplier_sf10": 20, "supplier_sf100": 10, "lineitem_sf1": 5},
-    "slow": {"supplier_sf1": 2, "supplier_sf10": 2, "supplier_sf100": 1},
-    "cores": [1, 2],
-    "instead": {
-        "delta-rs-hdfs-before": {"cores": [2]},
-        "delta-rs-local-before": {"cores": [2]},
-        "parquet-local": {"cores": [1]},
-        "spark-delta-hdfs": {"cores": [1]},
-    },
-    "repeats": 1,
-}
-PUBLISHED = {"supplier_sf1": 50, "supplier_sf10": 50, "supplier_sf100": 50, "lineitem_sf1": 50, "lineitem_sf10": 50}
-
-
 class DeltarsConfig(Struct, frozen=True, kw_only=True):
     """Time to write and to read complete tables of TPC-H, repeatedly, on a local disk and on HDFS, by number of
     processors.
     """
 
-    protocols: Protocols[Protocol] = Shipped(
-        smoke={
-            "tables": {"supplier_sf1": 3, "supplier_sf10": 3},
-            "slow": {"supplier_sf1": 1},
-            "cores": [2],
-            "repeats": 1,
-        },
-        quick=QUICK,
-        thesis={"tables": PUBLISHED, "slow": PUBLISHED, "cores": [1, 2, 4, 8], "repeats": 1},
-    )
-    systems: Systems = Shipped(
-        {
-            "delta-rs-hdfs": {},
-            "delta-rs-local": {},
-            "delta-rs-hdfs-before": {},
-            "delta-rs-local-before": {},
-            "parquet-local": {},
-            "legacy": {},
-            "spark-delta-hdfs": {},
-        }
-    )
+    protocols: Protocols[Protocol] = DEFAULTS["protocols"]
+    systems: Systems = DEFAULTS["systems"]
     timeout_seconds: Annotated[
         Seconds,
         about("Maximum seconds for one write or one read of a complete table; if it takes longer, the series fails."),

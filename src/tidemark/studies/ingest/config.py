@@ -6,7 +6,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from tidemark.settings import UNIQUE, Count, Protocols, Shipped, Systems, about, one_of_these
+from tidemark.settings import UNIQUE, Count, Protocols, Systems, about, one_of_these, shipped
+
+DEFAULTS = shipped(__file__)
 
 Longest = Annotated[float, Meta(gt=0, le=864_000)]
 Above = Annotated[float, Meta(gt=0)]
@@ -216,76 +218,6 @@ class Protocol(Struct, frozen=True, kw_only=True):
     ] = 0  # fmt: skip
 
 
-SMOKE = {
-    "writers": [1, 4], "own": [], "pruned": [10], "added": [2], "runs": 2, "window_seconds": 2, "kills": 1,
-    "paced": {"systems": ["ducklake"], "writers": [4], "every_seconds": [1], "commits": 3},
-    "group": {"systems": ["null", "ducklake"], "shapes": ["50x32"], "policies": ["direct", "staged", "bundled"]},
-    "tail": {"systems": ["null", "ducklake"], "percents": [50], "closed_seconds": 2, "window_seconds": 4},
-    "maintenance": {"systems": ["ducklake-inlined-postgres"], "window_seconds": 5},
-    "cut": {"systems": ["ducklake"], "window_seconds": 3},
-    "ambiguity": {"systems": ["ducklake", "iceberg-pyiceberg"], "retries": ["blind", "check"]},
-    "ages": {"systems": ["ducklake", "iceberg-pyiceberg", "delta-rs"], "ages": [5, 20], "window_seconds": 15},
-}  # fmt: skip
-QUICK = {
-    "writers": [1, 2, 4, 8], "own": [4], "rtts": [0, 5, 20], "pruned": [10], "added": [10], "runs": 2,
-    "window_seconds": 4, "kills": 3,
-    "watch_seconds": 40,
-    "paced": {
-        "systems": ["ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"], "writers": [4, 16],
-        "every_seconds": [1],
-    },
-    "group": {
-        "systems": ["null", "ducklake", "delta-rs"], "shapes": ["500x8", "50x32"],
-        "policies": ["direct", "staged", "bundled"],
-    },
-    "tail": {
-        "systems": ["null", "ducklake", "iceberg-duckdb", "delta-rs"], "percents": [50, 90], "closed_seconds": 3,
-        "window_seconds": 7,
-    },
-    "maintenance": {"systems": ["ducklake", "ducklake-inlined-postgres", "delta-rs"], "window_seconds": 9},
-    "cut": {"systems": ["ducklake", "ducklake-inlined-postgres", "iceberg-pyiceberg", "delta-rs"]},
-    "ambiguity": {
-        "systems": [
-            "ducklake", "ducklake-inlined-postgres", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs", "delta-duckdb",
-        ],
-        "hits": 10,
-    },
-}  # fmt: skip
-THESIS = {
-    "writers": [1, 2, 4, 8, 16], "own": [2, 4, 8, 16], "rtts": [0, 5, 20, 60], "pruned": [10, 1000], "added": [20],
-    "runs": 2, "repeats": 5, "window_seconds": 60, "kills": 20, "watch_seconds": 60,
-    "paced": {
-        "systems": ["ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"], "writers": [2, 8, 32],
-        "every_seconds": [1, 5, 10],
-    },
-    "group": {
-        "systems": ["null", "ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"],
-        "shapes": [
-            "5000x1", "500x8", "500x16", "500x32", "100x64", "50x32", "50x1", "50x8", "50x64", "50x256", "50x512",
-        ],
-        "policies": ["direct", "staged", "bundled"],
-    },
-    "tail": {
-        "systems": ["null", "ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"],
-        "targets": ["one", "staged"], "percents": [30, 50, 70, 90, 110], "closed_seconds": 15,
-    },
-    "maintenance": {
-        "systems": ["ducklake", "ducklake-inlined-postgres", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"],
-        "window_seconds": 120,
-    },
-    "cut": {
-        "systems": ["ducklake", "ducklake-inlined-postgres", "iceberg-pyiceberg", "delta-rs"], "cuts": 10,
-        "window_seconds": 60,
-    },
-    "ambiguity": {
-        "systems": [
-            "ducklake", "ducklake-inlined-postgres", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs", "delta-duckdb",
-        ],
-        "hits": 60,
-    },
-}  # fmt: skip
-
-
 class Tail(Struct, frozen=True, kw_only=True):
     """Requests by a schedule: the part 'tail' of a protocol. A front has the settings of 'group'."""
 
@@ -342,24 +274,8 @@ class Group(Struct, frozen=True, kw_only=True):
 class IngestConfig(Struct, frozen=True, kw_only=True):
     """Many writers on one table: commits per second, conflicts, retries, losses."""
 
-    protocols: Protocols[Protocol] = Shipped(smoke=SMOKE, quick=QUICK, thesis=THESIS)
-    systems: Systems = Shipped(
-        {
-            "null": {},
-            "ducklake": {},
-            "iceberg-pyiceberg": {},
-            "iceberg-duckdb": {},
-            "delta-rs": {},
-            "delta-duckdb": {},
-            "ducklake-retrying": {
-                "like": "ducklake",
-                "title": "DuckLake, 100 retries",
-                "commit_retries": 100,
-                "retry_wait_ms": 5,
-            },
-            "delta-rs-retrying": {"like": "delta-rs", "title": "Delta (delta-rs), 100 retries", "commit_retries": 100},
-        }
-    )
+    protocols: Protocols[Protocol] = DEFAULTS["protocols"]
+    systems: Systems = DEFAULTS["systems"]
     catalog: Annotated[
         str,
         one_of_these("reference", "polaris"),

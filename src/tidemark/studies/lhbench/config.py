@@ -6,7 +6,9 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from tidemark.settings import UNIQUE, Count, Protocols, Shipped, SparkMaster, Systems, about, one_of_these
+from tidemark.settings import UNIQUE, Count, Protocols, SparkMaster, Systems, about, one_of_these, shipped
+
+DEFAULTS = shipped(__file__)
 
 PARTS = ("load", "refresh", "merge", "files")
 
@@ -167,64 +169,6 @@ class Protocol(Struct, frozen=True, kw_only=True):
     ]
 
 
-SMOKE = {
-    "load": {"scales": [0.01], "tables": "asked", "queries": [3, 9, 34, 42, 59], "iterations": 2},
-    "refresh": {
-        "scale": 0.01, "queries": [3, 42], "merged": ["store_sales", "inventory"], "refreshes": 2, "share": 0.03,
-        "updates": 0.5, "iterations": 2,
-    },
-    "merge": {"rows": 200_000, "files": 20, "updates": [4, 35], "iterations": 2},
-    "files": {"counts": [200, 1000], "rows": 20, "iterations": 3},
-    "without": ["delta-on-spark-cow", "iceberg-on-spark-cow", "iceberg-on-spark-v3", "hudi-on-spark-cow"],
-    "repeats": 1,
-    "runs": 1,
-    "window_seconds": 900,
-}  # fmt: skip
-# Takes 60 to 90 minutes. Compared with `thesis`, it leaves out: in `load` the systems that differ from the others
-# only in how rows are changed, in `files` Parquet without a format, and Hudi's smallest and largest merges and their
-# repeats. Refreshes take longest: two systems have two repeats, from which the intervals of all are estimated.
-QUICK = {
-    "load": {
-        "scales": [0.1], "tables": "all",
-        "queries": [3, 7, 9, 13, 19, 25, 34, 37, 42, 52, 55, 59, 62, 67, 68, 73, 82, 90, 91, 96], "iterations": 3,
-        "without": ["delta-on-spark", "iceberg-on-spark", "iceberg-on-spark-v3", "hudi-on-spark"],
-    },
-    "refresh": {
-        "scale": 0.1, "queries": [3, 9, 34, 42, 59], "merged": ["store_sales", "inventory"], "refreshes": 5,
-        "share": 0.03, "updates": 0.5, "iterations": 3, "repeats": 1,
-        "instead": {"iceberg-on-spark": {"repeats": 2}, "iceberg-on-spark-cow": {"repeats": 2}},
-    },
-    "merge": {
-        "rows": 2_000_000, "files": 100, "updates": [4, 35, 350, 3500, 200_000], "iterations": 3,
-        "instead": {
-            "hudi-on-spark": {"updates": [35, 3500], "repeats": 1},
-            "hudi-on-spark-cow": {"updates": [35, 3500], "repeats": 1},
-        },
-    },
-    "files": {"counts": [1000, 10_000, 50_000], "rows": 20, "iterations": 4, "without": ["parquet-on-spark"]},
-    "repeats": 2,
-    "runs": 1,
-    "window_seconds": 3600,
-}  # fmt: skip
-THESIS = {
-    "load": {"scales": [0.1, 1], "tables": "all", "queries": "all", "iterations": 3},
-    "refresh": {
-        "scale": 1, "queries": [3, 9, 34, 42, 59],
-        "merged": [
-            "catalog_returns", "catalog_sales", "inventory", "store_returns", "store_sales", "web_returns", "web_sales",
-        ],
-        "refreshes": 10, "share": 0.03, "updates": 0.5, "iterations": 3,
-    },
-    "merge": {
-        "rows": 70_000_000, "files": 100, "updates": [4, 35, 350, 3500, 35_000, 350_000, 7_000_000], "iterations": 3,
-    },
-    "files": {"counts": [1000, 50_000, 100_000, 200_000], "rows": 20, "iterations": 4},
-    "repeats": 3,
-    "runs": 1,
-    "window_seconds": 86_400,
-}  # fmt: skip
-
-
 class Engine(Struct, frozen=True, kw_only=True):
     """The engine that all systems run on."""
 
@@ -242,23 +186,8 @@ class LhbenchConfig(Struct, frozen=True, kw_only=True):
     check the content of each table.
     """
 
-    protocols: Protocols[Protocol] = Shipped(smoke=SMOKE, quick=QUICK, thesis=THESIS)
-    systems: Systems = Shipped(
-        {
-            "parquet-on-spark": {},
-            "delta-on-spark": {},
-            "delta-on-spark-cow": {"like": "delta-on-spark", "title": "Delta (Spark), CoW", "mode": "copy-on-write"},
-            "iceberg-on-spark": {},
-            "iceberg-on-spark-cow": {
-                "like": "iceberg-on-spark",
-                "title": "Iceberg (Spark), CoW",
-                "mode": "copy-on-write",
-            },
-            "iceberg-on-spark-v3": {"like": "iceberg-on-spark", "title": "Iceberg v3 (Spark)", "format_version": 3},
-            "hudi-on-spark": {},
-            "hudi-on-spark-cow": {"like": "hudi-on-spark", "title": "Hudi (Spark), CoW", "mode": "copy-on-write"},
-        }
-    )
+    protocols: Protocols[Protocol] = DEFAULTS["protocols"]
+    systems: Systems = DEFAULTS["systems"]
     engine: Engine = Engine()
     parts: Annotated[
         tuple[Annotated[str, one_of_these(*PARTS)], ...],

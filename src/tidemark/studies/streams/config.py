@@ -6,7 +6,9 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from tidemark.settings import UNIQUE, Count, Protocols, Seconds, Shipped, Systems, about, one_of_these
+from tidemark.settings import UNIQUE, Count, Protocols, Seconds, Systems, about, one_of_these, shipped
+
+DEFAULTS = shipped(__file__)
 
 Sweeps = Annotated[tuple[str, ...], Meta(min_length=1), UNIQUE]
 Modes = Annotated[tuple[Annotated[str, one_of_these("single", "batch")], ...], Meta(min_length=1), UNIQUE]
@@ -131,100 +133,11 @@ class Sweep(Struct, frozen=True, kw_only=True):
     ) = UNSET
 
 
-SWEEPS = Shipped(
-    {
-        "threads": {
-            "axis": "threads",
-            "values": [1, 16],
-            "systems": ["ducklake", "iceberg-pyiceberg", "iceberg-duckdb"],
-            "modes": ["single"],
-            "window_seconds": 60,
-            "runs": 1,
-            "repeats": 1,
-        },
-        "batch-size": {
-            "axis": "batch_size",
-            "values": [1, 10, 100, 1000, 10000],
-            "modes": ["batch"],
-            "runs": 1,
-            "repeats": 1,
-        },
-        "reads": {
-            "axis": "read_ahead",
-            "values": [1],
-            "modes": ["single"],
-            "window_seconds": 5,
-            "runs": 2,
-            "repeats": 1,
-        },
-        "chunks": {
-            "axis": "chunks",
-            "values": ["rows"],
-            "modes": ["batch"],
-            "repeats": 1,
-        },
-        "cold-start": {
-            "axis": "evict",
-            "values": ["each", "never"],
-            "modes": ["single"],
-            "runs": 2,
-            "repeats": 4,
-        },
-        "age": {
-            "axis": "commits",
-            "values": [10000],
-            "modes": ["single"],
-            "window_seconds": 7200,
-            "runs": 1,
-            "repeats": 1,
-        },
-    }
-)
-
-
 class StreamsConfig(Struct, frozen=True, kw_only=True):
     """Speed of writing a stream into a table, event by event and in batches, cold and hot."""
 
-    protocols: Protocols[Protocol] = Shipped(
-        smoke={"window_seconds": 10, "commits": 100, "least_seconds": 2, "null_seconds": 2, "runs": 2},
-        quick={
-            "window_seconds": 25,
-            "commits": 100,
-            "least_seconds": 2,
-            "runs": 2,
-            "rounds": 20,
-            "block": 3,
-            "sweeps": ["main", "chunks"],
-            "precision": 10,
-            "budget_minutes": 30,
-        },
-        reference={
-            "window_seconds": 25,
-            "commits": 100,
-            "least_seconds": 2,
-            "runs": 3,
-            "repeats": 2,
-            "rounds": 80,
-            "block": 4,
-            "precision": 5,
-            "budget_minutes": 120,
-            "twin": True,
-            "sweeps": ["main", "chunks", "cold-start"],
-        },
-        thesis={"window_seconds": 300, "runs": 3},
-    )
-    systems: Systems = Shipped(
-        {
-            "null": {},
-            "ducklake": {},
-            "ducklake-inlined": {},
-            "ducklake-inlined-postgres": {},
-            "iceberg-pyiceberg": {},
-            "iceberg-duckdb": {},
-            "delta-rs": {},
-            "delta-duckdb": {},
-        }
-    )
+    protocols: Protocols[Protocol] = DEFAULTS["protocols"]
+    systems: Systems = DEFAULTS["systems"]
     modes: Annotated[Modes, about("single: one event per write. batch: batch_size events per write.")] = (
         "single",
         "batch",
@@ -293,7 +206,7 @@ class StreamsConfig(Struct, frozen=True, kw_only=True):
     sweep: Annotated[
         dict[str, Sweep],
         about("Sweeps vary one setting. What a sweep leaves out it takes from the main configuration."),
-    ] = SWEEPS
+    ] = DEFAULTS["sweep"]
 
 
 CONFIG = StreamsConfig
