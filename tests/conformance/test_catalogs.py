@@ -23,7 +23,7 @@ from tidemark.services.http import open_url
 from tidemark.services.postgres import Postgres
 from tidemark.services.seaweedfs import InBucket
 from tidemark.services.servers import in_order
-from tidemark.studies.catalogs.record import ACKED, CONFLICT
+from tidemark.studies.catalogs.record import ACKED, CONFLICT, CatalogSettings
 from tidemark.studies.catalogs.requests import (
     APPENDING,
     COLUMNS,
@@ -38,7 +38,6 @@ from tidemark.studies.catalogs.requests import (
     Walk,
     phases,
 )
-from tidemark.studies.catalogs.settings import CatalogSettings
 from tidemark.studies.catalogs.window.generator import Generator
 from tidemark.studies.catalogs.window.oracle import Finding, Ledger, look
 from tidemark.systems.base import NONE_PER_WRITE, Context

@@ -32,6 +32,9 @@ BEYOND = [
 ]  # fmt: skip
 
 
+SOURCES = Path(__file__).parents[2] / "src"
+
+
 @pytest.fixture(scope="module")
 def tables(results: Path) -> Path:
     build_tables(results)
@@ -297,3 +300,12 @@ def test_html_is_escaped_in_markdown() -> None:
     text = Table("t", "T", (Column("a", "A"),), ((odd,), (MissingCell(odd),)), (odd,), odd, (odd,)).markdown()
     assert text.count("&lt;script>x&lt;/script> &lt;!-- &lt;img src=x> 1 < 2 <3") == 5
     assert not re.search(r"<[A-Za-z/!?]", text)
+
+
+@pytest.mark.parametrize("notes", sorted(SOURCES.rglob("notes.yaml")), ids=lambda path: path.parent.name)
+def test_each_note_belongs_to_a_table_of_its_folder(notes: Path) -> None:
+    sources = "".join(path.read_text() for path in notes.parent.glob("*.py"))
+    used = [re.sub(r"{.+?}", "[a-z-]+", name) for name in re.findall(r'NOTES\(f?"([^"]+)"', sources)]
+    names = re.findall(r"^([a-z][^:\n]*):", notes.read_text(), re.MULTILINE)
+    assert names
+    assert [name for name in names if not any(re.fullmatch(pattern, name) for pattern in used)] == []

@@ -11,7 +11,7 @@ from tidemark.analysis.statistics import BootstrapEstimate, known
 from tidemark.results.claims.claims import Claim
 from tidemark.runs.spec import SINGLE
 from tidemark.studies.catalogs import published as catalogs
-from tidemark.studies.catalogs.settings import USERS
+from tidemark.studies.catalogs.record import USERS
 from tidemark.studies.deltars import published as deltars
 from tidemark.studies.ingest import published as ingest
 from tidemark.studies.lhbench import published as lhbench

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
+import msgspec
+
 if TYPE_CHECKING:
     from tidemark.analysis.measures import Measures
     from tidemark.runs.runset import RunSet
@@ -28,6 +30,11 @@ class Publication:
     hardware: Mapping[str, str] = field(default_factory=dict)
     software: Mapping[str, str] = field(default_factory=dict)
     optional: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, module: str) -> Publication:
+        """Return what publication.yaml describes, in the folder of the file `module`."""
+        return msgspec.yaml.decode(Path(module).with_name("publication.yaml").read_bytes(), type=cls)
 
 
 def printed_rows[Row](file: Path, row: type[Row]) -> tuple[Row, ...]:

@@ -22,8 +22,8 @@ from tidemark.services.base import Service, ServiceContext
 from tidemark.services.iceberg.backends import IcebergRestSqlite
 from tidemark.services.servers import Servers as Started
 from tidemark.software.tools import provide_tool, tool_python
+from tidemark.studies.catalogs.record import CatalogSettings
 from tidemark.studies.catalogs.requests import Tree, phases
-from tidemark.studies.catalogs.settings import CatalogSettings
 from tidemark.studies.catalogs.window import crash
 from tidemark.studies.catalogs.window.crash import Crash, why_not
 from tidemark.studies.catalogs.window.generator import TOOL, Generator

@@ -13,9 +13,8 @@ from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.pipeline.plan import make_plan
 from tidemark.studies.catalogs.published import RAMP_USERS
-from tidemark.studies.catalogs.record import ACKED, CASCADED, CONFLICT, FAILED, UNKNOWN
+from tidemark.studies.catalogs.record import ACKED, CASCADED, CONFLICT, FAILED, UNKNOWN, CatalogSettings, longest_path
 from tidemark.studies.catalogs.requests import KINDS, READS, TABLES, Phase, Request, Tree, phases
-from tidemark.studies.catalogs.settings import CatalogSettings, longest_path
 from tidemark.studies.catalogs.window.generator import Played
 from tidemark.studies.catalogs.window.samples import CatalogWindow, outcomes
 from tidemark.systems.catalogs.base import Endpoint

@@ -9,7 +9,7 @@ from typing import cast
 from tidemark.config import load
 from tidemark.pipeline.plan import make_plan, tools
 from tidemark.runs.spec import HasSettings, SeriesSpec
-from tidemark.studies.catalogs.settings import CatalogSettings, users_of
+from tidemark.studies.catalogs.record import CatalogSettings, users_of
 from tidemark.studies.catalogs.study import Catalogs
 from tidemark.systems.registry import variant_of
 

@@ -9,7 +9,7 @@ import pytest
 from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.pipeline.plan import Plan, make_plan
-from tidemark.studies.deltars.settings import DeltarsSettings
+from tidemark.studies.deltars.samples import DeltarsSettings
 from tidemark.studies.deltars.study import Tables
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"

@@ -8,12 +8,13 @@ from datetime import datetime
 from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.machine.cold import COLD_SHARE, HOT_SHARE
-from tidemark.results.tables.table import OF_SWEEPS, RUN, Column, Table, TableBuilder
+from tidemark.results.tables.table import OF_SWEEPS, RUN, Column, Table, TableBuilder, notes_of
 from tidemark.runs.outcome import KILLED
 from tidemark.runs.proofs import ColdProof
 from tidemark.runs.run import STATES, Run
 from tidemark.runs.runset import Kept, Repeat, Series
 
+NOTES = notes_of(__file__)
 MB = 1e6
 NOT_KNOWN = MissingCell("run files of version 1 do not record it")
 
@@ -91,16 +92,7 @@ def _cold_proof(builder: TableBuilder) -> Table:
         Column("history", "Before it"),
         Column("marks", "Marks"),
     )
-    notes = [
-        "Each proof measures how much of the files of servers and clients is in memory (the page cache): cold below "
-        f"{100 * COLD_SHARE:g} %, hot above {100 * HOT_SHARE:g} %, lukewarm between. The first proof is made before "
-        "the servers start. The second is made when the window opens, with servers and client running; run 0 evicts "
-        "all that can be evicted once more before it. Broker and topic log are in memory by design and do not count.",
-        STATES,
-        "Warm-up: writes before a hot run that do not count, until consecutive stretches agree ('steady') or the time "
-        "limit is reached. Stretches: the pieces of a window between which the topic was refilled, in time that does "
-        "not count; an empty cell means one.",
-    ]
+    notes = NOTES("cold-proof", cold=100 * COLD_SHARE, hot=100 * HOT_SHARE, states=STATES)
     title = "State of each run, in the order of the series"
     return builder.table("cold-proof", title, columns, rows, builder.run_set.runs, notes)
 
@@ -131,16 +123,8 @@ def _interference(builder: TableBuilder) -> Table:
         Column("disturbed", "DISTURBED by"),
         Column("again", "Measured again"),
     )
-    notes = [
-        "Cores busy with other work than the harness, its producer and the servers, averaged over the window: other "
-        "programs (foreign), the hypervisor (stolen), and the kernel's own threads, which also write back what the "
-        "system wrote. Suspended: time that the machine slept. Clock: how far the wall clock was set; no measured time "
-        "depends on it. Others wrote: bytes that other programs sent to a disk; the system is charged with them.",
-        "A disturbed run is measured again, as often as is configured, and the disturbed run is kept: see the table "
-        "'attempts'. A run that is still marked as disturbed here counts.",
-    ]
     title = "Other work on the machine during each run"
-    return builder.table("interference", title, columns, rows, builder.run_set.runs, notes)
+    return builder.table("interference", title, columns, rows, builder.run_set.runs, NOTES("interference"))
 
 
 def _attempts(builder: TableBuilder) -> Table:
@@ -175,11 +159,7 @@ def _attempts(builder: TableBuilder) -> Table:
             Column("median_counted", f"{first.title}, counted", first.beside_title),
         )
         rows = [[*row[:-3], *row[-2:]] for row in rows]
-    notes = [
-        "Every attempt at a series that failed or was killed, and every disturbed run that was measured again, with "
-        "the attempt that it was part of. An attempt begins once its process has loaded its libraries: a kill before "
-        "that leaves nothing behind. Nothing in this table counts; the attempts and runs that followed do."
-    ]
+    notes = NOTES("attempts")
     if not rows:
         known = any(repeat.attempts for repeat in builder.run_set.repeats)
         notes.append("There is none." if known else "Run files of version 1 do not record attempts.")

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.errors import AnalysisError
 from tidemark.results.tables import proofs as tables_proofs
-from tidemark.results.tables.table import OF_SWEEPS, RUN, SYSTEM, Column, Table, TableBuilder
+from tidemark.results.tables.table import OF_SWEEPS, RUN, SYSTEM, Column, Table, TableBuilder, notes_of
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
 from tidemark.runs.serde import spelt
 from tidemark.runs.views import locked_file, modes, one_a_system
 
+NOTES = notes_of(__file__)
 LOCATION = "location"  # setting with the folder of a run's table, which is not a property of the system
 TOOLS = "envs/tools/"
 OTHER_NAMES = {"apachepolaris": "polaris"}  # a server's own name, and its usual name
@@ -154,7 +155,7 @@ def _software(builder: TableBuilder) -> Table:
         Column("asked", "Reported by the running program"),
         *(Column(each.key, each.origin) for each in publications),
     )
-    notes = ["The analysis stops if a program contradicts its lock. An empty cell under 'Locked': no lock names it."]
+    notes = NOTES("table-4.2")
     return builder.table(
         "table-4.2", "Software: versions in the locks and in the running programs", columns, rows, run_set.runs, notes
     )
@@ -224,10 +225,7 @@ def _systems(builder: TableBuilder) -> Table:
         Column("notes", "Notes"),
         Column("settings", "Settings"),
     )
-    notes = [
-        "Durability 'default': the promise of client and servers without further settings. 'full': each commit reaches "
-        "the disk before the write returns. Systems make the same promise only at the same level."
-    ]
+    notes = NOTES("systems")
     return builder.table(
         "systems", "Systems, durability and settings", columns, rows, [series.runs[0] for series in measured], notes
     )

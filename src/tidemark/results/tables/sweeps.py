@@ -12,12 +12,14 @@ from functools import partial
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison, listed
 from tidemark.analysis.metrics import Metric, NotAvailable, checked_ratio
 from tidemark.analysis.statistics import BootstrapEstimate
-from tidemark.results.tables.table import IDENTITY, Column, Table, TableBuilder
+from tidemark.results.tables.table import IDENTITY, Column, Table, TableBuilder, notes_of
 from tidemark.runs.run import Run
 from tidemark.runs.runset import ASSUMED, RunSet, Series
 from tidemark.runs.serde import spelt
 from tidemark.runs.spec import MAIN
 from tidemark.runs.views import counterparts
+
+NOTES = notes_of(__file__)
 
 HOT, COLD = "hot runs", "run 0"
 
@@ -156,7 +158,7 @@ def then_and_now(builder: TableBuilder) -> Iterator[Table]:
     for quantity in quantities.headline:
         columns += _columns(quantity, quantity == quantities.leading)
     columns.append(Column("verdict", f"{quantities.leading.subjects} now"))
-    notes = ["Hot runs on one machine, from one plan. Ratios compare medians; the verdict follows from their interval."]
+    notes = NOTES("then-and-now")
     made = builder.table("then-and-now", "Then and now: comparison of software stacks", columns, rows, runs)
     yield replace(made, notes=tuple(notes))  # without the notes of tables about one stack
 

@@ -9,8 +9,11 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from tidemark.analysis.formatting import Cell, MissingCell, shown
 from tidemark.analysis.measures import Measures
@@ -324,6 +327,31 @@ class TableBuilder:
             dataset_label(self.run_set),
             (*unfinished(self.run_set), *mixture(self.run_set), *notes, *stack),
         )
+
+
+def notes_of(module: str) -> Callable[..., list[str]]:
+    """Return a function that gives the notes of a table by its name, of notes.yaml in the folder of the file `module`.
+
+    Its keyword arguments are the values of `{name}` in these notes.
+    """
+    path = Path(module).with_name("notes.yaml")
+
+    def notes(table: str, **values: object) -> list[str]:
+        return [text.format_map(values) for text in _notes(path)[table]]
+
+    return notes
+
+
+@cache
+def _notes(path: Path) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = yaml.load(path.read_text(), yaml.CSafeLoader)
+    return found
+
+
+def not_here(builder: TableBuilder, name: str, title: str, module: str) -> Table:
+    """Return the table of what a study does not measure, and why, of not-here.csv next to the file `module`."""
+    rows = list(csv.reader(Path(module).with_name("not-here.csv").read_text().splitlines()))[1:]
+    return builder.table(name, title, (Column("what", "What"), Column("reason", "Why it is not measured")), rows, ())
 
 
 def tables_by(*functions: Callable[[TableBuilder], Table]) -> Callable[[TableBuilder], Iterator[Table]]:

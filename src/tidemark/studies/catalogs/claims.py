@@ -11,7 +11,7 @@ from tidemark.runs.runset import Series
 from tidemark.runs.spec import MAIN
 from tidemark.studies.catalogs import published
 from tidemark.studies.catalogs.metrics import SORTS
-from tidemark.studies.catalogs.settings import USERS, users_of
+from tidemark.studies.catalogs.record import USERS, users_of
 
 STAND_IN = "rest-jdbc-postgres"  # system that is reported next to rows that cannot be tested here
 WHY_NOT = {

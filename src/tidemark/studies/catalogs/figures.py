@@ -16,7 +16,7 @@ from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureS
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.catalogs.metrics import CREATE_TABLE, CREATING, MIXES, READ, UPDATE, Sort, response_ms
-from tidemark.studies.catalogs.settings import users_of
+from tidemark.studies.catalogs.record import users_of
 
 SHOWN = (*CREATING, READ, UPDATE)
 TAILS = MIXES[:2]  # half reads, half writes, in an open loop

@@ -10,8 +10,7 @@ from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.catalogs import published
 from tidemark.studies.catalogs.metrics import CREATE_TABLE, HOT, Kills, crashes
-from tidemark.studies.catalogs.record import CONFLICT, CatalogRecord
-from tidemark.studies.catalogs.settings import ALONE, users_of
+from tidemark.studies.catalogs.record import ALONE, CONFLICT, CatalogRecord, users_of
 
 RELATIONAL, FILE, MEMORY = "rest-jdbc-postgres", "rest-jdbc-sqlite", "rest-memory"
 

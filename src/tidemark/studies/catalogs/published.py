@@ -18,7 +18,7 @@ from tidemark.analysis.formatting import Cell, MissingCell, attempt
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, generator
 from tidemark.results.publication import Publication, printed_rows
-from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
+from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder, notes_of
 from tidemark.runs.runset import Series
 from tidemark.studies.catalogs.metrics import (
     CREATING,
@@ -26,28 +26,15 @@ from tidemark.studies.catalogs.metrics import (
     RAMPED,
     Sort,
 )
-from tidemark.studies.catalogs.record import ACKED
-from tidemark.studies.catalogs.settings import ALONE, users_of
+from tidemark.studies.catalogs.record import ACKED, ALONE, users_of
+
+NOTES = notes_of(__file__)
 
 SEQUENTIAL, CONCURRENT = "sequential", "concurrent"
 USERS = 50  # at most, in its concurrent series
 RAMP_USERS = 17  # at most, creating namespaces: from its program (pingtimeout/polaris, 39582664), not from the report
 RELATIONAL, DOCUMENT = "EclipseLink-PG", "Persistence-Mongo"
-PUBLICATION = Publication(
-    key="polaris-report",
-    origin="Report",
-    hardware={
-        "CPU": "8 vCPU (EC2 m5d.2xlarge)",
-        "Memory": "32 GiB",
-        "Disk": "300 GB NVMe",
-    },
-    software={
-        "Apache Polaris": "6a345913, and pull request 1189",
-        "PostgreSQL": "not stated, serializable isolation",
-        "MongoDB": "not stated",
-        "Gatling": "not stated",
-    },
-)
+PUBLICATION = Publication.read(__file__)
 SHOWN = (*CREATING, *MIXES[:4])  # rows of the report; its mixes were open loops
 CASES = {
     "create": "Dataset creation", "create-ramp": "Dataset creation, a user more each second",
@@ -158,18 +145,9 @@ def _beside(builder: TableBuilder, mode: str, chosen: list[Series], words: str) 
         Column("p99", "p99", "ms", interval=True), Column("maximum", "Maximum", "ms", interval=True),
         Column("rate", "Rate", "requests/s", interval=True), Column("generator", "Load generator's share", "%"),
     )  # fmt: skip
-    notes = [
-        "Hot runs; times of requests that succeeded. Mixes are open loops: times count from when a request was due. "
-        "The report's rows are another machine's, and of programs that cannot be had; its requests are not ours in "
-        "number. It created namespaces as the row with a user more each second does: the first user alone, no child "
-        "waits for its parent, and what the server fails at (500) is tried again at most five times.",
-        "The load generator's share: the median of a server that answers at once, by the median here. Above 5 % a time "
-        "is in part the load generator's.",
-        UNEQUAL,
-    ]
     runs = [run for series in chosen for run in series.hot_runs]
     title = f"{words}: response times, compared with the report's"
-    return builder.table(f"catalog-{mode}", title, columns, found, runs, notes)
+    return builder.table(f"catalog-{mode}", title, columns, found, runs, [*NOTES(f"catalog-{mode}"), UNEQUAL])
 
 
 def _query(sort: Sort) -> str:
@@ -229,11 +207,7 @@ def _scaling(builder: TableBuilder) -> Table:
         Column("gain", "Rate over that of one user", "x", interval=True),
         Column("slower", "Mean response over that of one user", "x", interval=True),
     )  # fmt: skip
-    notes = [
-        "Hot runs. The report gives no rates: its are users by the mean response (Little's law). Namespaces were "
-        "created with at most 17 users at once by its program (pingtimeout/polaris, 39582664), not by its text.",
-        UNEQUAL,
-    ]
+    notes = [*NOTES("catalog-scaling"), UNEQUAL]
     runs = [run for series in all_series for run in series.hot_runs]
     return builder.table("catalog-scaling", "How rates grow with the number of users", columns, found, runs, notes)
 
@@ -270,9 +244,5 @@ def _contradictions(builder: TableBuilder) -> Table:
         Column("computed", "Computed from its appendix", interval=True), Column("unit", "Unit"),
         Column("verdict", "Verdict"),
     )  # fmt: skip
-    notes = [
-        "Before and after: the old layer and the new one; for scaling, one user and many, of the new layer. "
-        "Intervals are those of rounding to whole milliseconds."
-    ]
     title = "The report's statements, compared with its own appendix"
-    return builder.table("catalog-contradictions", title, columns, found, (), notes)
+    return builder.table("catalog-contradictions", title, columns, found, (), NOTES("catalog-contradictions"))

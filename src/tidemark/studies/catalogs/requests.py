@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tidemark.studies.catalogs.settings import ALONE, CatalogSettings
+from tidemark.studies.catalogs.record import ALONE, CatalogSettings
 from tidemark.systems.catalogs.base import Endpoint, Entity
 
 WIDTH = 2  # children of a namespace

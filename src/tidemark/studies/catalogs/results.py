@@ -22,8 +22,7 @@ from tidemark.studies.catalogs.metrics import (
     TRIES,
     UPDATE,
 )
-from tidemark.studies.catalogs.record import CatalogRecord
-from tidemark.studies.catalogs.settings import ALONE, users_of
+from tidemark.studies.catalogs.record import ALONE, CatalogRecord, users_of
 from tidemark.studies.catalogs.study import STUDY
 from tidemark.studies.catalogs.window.samples import COLUMNS
 from tidemark.studies.study import Results

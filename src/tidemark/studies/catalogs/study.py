@@ -15,8 +15,8 @@ from tidemark.runs.spec import SeriesSpec
 from tidemark.services.polaris import Polaris
 from tidemark.settings import or_else
 from tidemark.studies.catalogs.config import Protocol
+from tidemark.studies.catalogs.record import ALONE, CRASH, CREATE, CatalogSettings, longest_path
 from tidemark.studies.catalogs.requests import Tree, phases
-from tidemark.studies.catalogs.settings import ALONE, CRASH, CREATE, CatalogSettings, longest_path
 from tidemark.studies.section import Section
 from tidemark.studies.study import Study
 from tidemark.systems.base import Variant

@@ -24,6 +24,8 @@ from tidemark.results.tables.table import (
     Table,
     TableBuilder,
     computed,
+    not_here,
+    notes_of,
 )
 from tidemark.runs.manifest import SystemPart
 from tidemark.runs.run import Run
@@ -56,13 +58,17 @@ from tidemark.studies.catalogs.record import (
     ACKED,
     CASCADED,
     CONFLICT,
+    COUNTED_DEPTH,
+    COUNTED_REQUESTS,
     FAILED,
     OUTCOMES,
     UNKNOWN,
     WRONG,
     CatalogRecord,
+    users_of,
 )
-from tidemark.studies.catalogs.settings import COUNTED_DEPTH, COUNTED_REQUESTS, users_of
+
+NOTES = notes_of(__file__)
 
 type Crashed = Kills | tuple[Series, str]  # kills of one server, or a series and the reason why none is killed
 DATABASES = (Postgres.name, MariaDB.name)  # databases that are separate servers
@@ -73,34 +79,13 @@ OF_RUN = (SYSTEM, USERS, RUN, STATE)
 COUNTS = {
     ACKED: "Succeeded", CONFLICT: "Conflict (409)", FAILED: "Refused", UNKNOWN: "Unknown", CASCADED: "Cascaded",
 }  # fmt: skip
-NOT_HERE = (
-    ("Apache Polaris", "measured where services.polaris_path or polaris_address names one: it is in no registry"),
-    ("Apache Polaris with EclipseLink (the report's old layer)", "in no registry; removed from the sources since"),
-    ("Apache Polaris with MongoDB (the report's new layer)", "a pull request; in no registry"),
-    ("MongoDB", "no registry has the server"),
-    ("Views in PyIceberg's SQL catalog", "it keeps none: what asks for them is not implemented"),
-    ("Creation of catalogs", "no server that is started here creates a catalog by a request; Polaris does"),
-    (
-        "A tree of 8,191 namespaces, and of 65,535 with many users",
-        "by default it has 127 (depth 7): 64 times as many requests take 64 times as long; the protocol `thesis` has "
-        "the report's depths, 13 and 16",
-    ),
-    (
-        "A server with 8 GB of heap and 8 processors",
-        "the reference server has 512 MB (services.iceberg_rest_heap_mb), and shares this machine's processors",
-    ),
-)
 
 
 def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield tables catalog-outcomes, -mixed, -contention, -cost, -durability, -not-here, -distance, -crash, -churn."""
-    for table in (_outcomes, _mixed, _contention, _cost, _durability, _not_here, _distance, _crash, _churn):
-        yield table(builder)
-
-
-def _not_here(builder: TableBuilder) -> Table:
-    columns = (Column("what", "What"), Column("reason", "Why it is not measured"))
-    return builder.table("catalog-not-here", "What cannot run here, and why", columns, NOT_HERE, ())
+    yield from (table(builder) for table in (_outcomes, _mixed, _contention, _cost, _durability))
+    yield not_here(builder, "catalog-not-here", "What cannot run here, and why", __file__)
+    yield from (table(builder) for table in (_distance, _crash, _churn))
 
 
 def _row(series: Series, run: Run) -> list[Cell]:
@@ -147,15 +132,8 @@ def _outcomes(builder: TableBuilder) -> Table:
         Column("phantom", "Phantom"), Column("doubled", "Doubled"),
         Column("wrong", "Wrong"), Column("torn", "Torn"), Column("in_flight", "In flight, at most"),
     )  # fmt: skip
-    notes = [
-        "A conflict is an answer: the update or the creation of a name that another user has was not done. "
-        "Cascaded: refused because a parent does not exist, the consequence of another failure. Unknown: no answer, "
-        "or the server's own failure (5xx); what was read back afterwards shows whether it was done. All parts of a "
-        "window are counted; requests until a kill are in catalog-crash.",
-        "The oracle reads everything back through another client. Lost: answered with success, and not there.",
-    ]
     title = "Final status of the requests, and what exists afterwards"
-    return builder.table("catalog-outcomes", title, columns, rows, builder.runs, notes)
+    return builder.table("catalog-outcomes", title, columns, rows, builder.runs, NOTES("catalog-outcomes"))
 
 
 def _mixed(builder: TableBuilder) -> Table:
@@ -176,12 +154,7 @@ def _mixed(builder: TableBuilder) -> Table:
         Column("tail", "p99 / median", interval=True), Column("rate", "Rate", "requests/s", interval=True),
         Column("late", "Median lateness", "ms"),
     )  # fmt: skip
-    notes = [
-        "Open loop: requests arrive by themselves, as a Poisson process; times count from when each was due, "
-        "whether or not one of the 50 places was free. Lateness: from when it was due to when it was sent. Closed "
-        "loop: each user sends the next request when the last was answered.",
-        UNEQUAL,
-    ]
+    notes = [*NOTES("catalog-mixed"), UNEQUAL]
     return builder.table("catalog-mixed", "Mixes of reads and writes", columns, rows, builder.runs, notes)
 
 
@@ -220,15 +193,7 @@ def _contention(builder: TableBuilder) -> Table:
         Column("names", "Names raced for"), Column("winners", "Winners"), Column("losers", "Got a conflict"),
         Column("others", "Refused or unknown"),
     )  # fmt: skip
-    notes = [
-        "Updates carry no requirement and each its own property: the server itself retries those that another one "
-        "overtook (the reference server four times) before it answers 409; the client does not. An append reads the "
-        "table and adds a snapshot on the condition that no other user did since, and starts again if one did: its "
-        "time has all of that. By transactions: the same through the endpoint for changes of several tables, where the "
-        "part append-transaction is asked for; acknowledged ones that do not exist afterwards are lost updates in "
-        "catalog-outcomes. Of each name, one creation may win.",
-        UNEQUAL,
-    ]
+    notes = [*NOTES("catalog-contention"), UNEQUAL]
     title = "One table that all users update, and one name that all create"
     return builder.table("catalog-contention", title, columns, rows, builder.runs, notes)
 
@@ -264,16 +229,7 @@ def _cost(builder: TableBuilder) -> Table:
         Column("transactions", "Transactions that wrote"), Column("wal_bytes", "Log", "bytes"),
         Column("elapsed", "Time of the step", "ms"),
     )  # fmt: skip
-    notes = [
-        "First hot run; all but the number of requests is for each request. Processor times are counted in "
-        "hundredths of a second, the programs that a server started and that have ended among them. An embedded "
-        "database is in the server's, and in the load generator's where there is no server: its users are the clients.",
-        "SQL statements are those that the database counted as ended, BEGIN and COMMIT among them and failed ones not. "
-        "PostgreSQL (pg_stat_statements) takes time to count, and does so after the last window alone: it is "
-        f"restarted, and a tree of {COUNTED_DEPTH} levels is created, read and updated by as many users, "
-        f"{COUNTED_REQUESTS} updates of one table and as many appends to one among it. MariaDB counts in the "
-        "windows, as it always does.",
-    ]
+    notes = NOTES("catalog-cost", counted_depth=COUNTED_DEPTH, counted_requests=COUNTED_REQUESTS)
     return builder.table("catalog-cost", "What a request costs, by step", columns, rows, builder.runs, notes)
 
 
@@ -302,7 +258,7 @@ def _durability(builder: TableBuilder) -> Table:
         column("source", "Known from", lambda system: system.durability_source),
         column("notes", "Notes", lambda system: "; ".join(system.notes)),
     )  # fmt: skip
-    notes = ["Rates of backends that promise different things are no ranking of them."]
+    notes = NOTES("catalog-durability")
     title, series = "What each backend promises", one_a_system(builder.run_set)
     return builder.computed_table("catalog-durability", title, columns, series, builder.runs, notes)
 
@@ -362,11 +318,7 @@ def _distance(builder: TableBuilder) -> Table:
         Column("near", "Median, near", "ms", interval=True), Column("far", "Median, far", "ms", interval=True),
         Column("round_trips", "Round trips a request", interval=True), Column("statements", "SQL statements"),
     )  # fmt: skip
-    notes = [
-        "A proxy puts the database at a distance: it delays each byte by half a round trip in either direction and "
-        "takes some 0.2 ms itself; at 0 ms there is none. Round trips: growth of the median for each millisecond of a "
-        "round trip. With several users, it includes waiting for one of the server's connections.",
-    ]
+    notes = NOTES("catalog-distance")
     return builder.table("catalog-distance", "What the distance to the database costs", columns, rows, runs, notes)
 
 
@@ -406,18 +358,7 @@ def _crash(builder: TableBuilder) -> Table:
         column("verdict", "Verdict", lambda kills: "holds" if kills.holds else "DOES NOT HOLD"),
         column("at_most", "Probability of a loss, below", lambda kills: kills.at_most),
     )  # fmt: skip
-    notes = [
-        "After the last window of a series, users create namespaces and tables and update one table, until the server "
-        "(or its database) gets SIGKILL at a random moment; it is started again on the same data, and everything that "
-        "was acknowledged is read back through another client. Unknown: requests without an answer, or that the server "
-        "failed at; of an update that others replaced it is unknown whether it was done. Until it answered: from the "
-        "restart to the first read of a table; then all users write at once. The bound is the upper end of a "
-        "one-sided 95 % interval (exact binomial; 3 / n without a loss), of the kills that hit a server that took "
-        "writes: one that answers most of them with an error has little to lose.",
-        "A killed program loses what it had in memory, and not what it had given to the kernel: a power failure can "
-        "lose more, and is not tried here.",
-        UNEQUAL,
-    ]
+    notes = [*NOTES("catalog-crash"), UNEQUAL]
     rows = list(crashes(builder.run_set))
     runs = [each.run for each in rows if isinstance(each, Kills)]
     return builder.computed_table("catalog-crash", "What is there after a kill", columns, rows, runs, notes)
@@ -453,10 +394,5 @@ def _churn(builder: TableBuilder) -> Table:
         Column("rename", "Rename: median", "ms", interval=True), Column("drop", "Drop: median", "ms", interval=True),
         Column("list", "List: median", "ms", interval=True), Column("rate", "Rate", "requests/s", interval=True),
     )  # fmt: skip
-    notes = [
-        "Each user creates its own tables in one namespace, renames each, and drops every other one; between these "
-        "it lists the tables of all users. Refused: also what follows from another failure, as of a table that was "
-        "never created.",
-        UNEQUAL,
-    ]
+    notes = [*NOTES("catalog-churn"), UNEQUAL]
     return builder.table("catalog-churn", "Tables that come and go", columns, rows, runs, notes)

@@ -14,8 +14,7 @@ from tidemark.machine.child import in_a_child
 from tidemark.paths import Workspace, exclusive, write_atomically
 from tidemark.services.programs.provision import private_beside
 from tidemark.services.programs.tools import tool_program
-from tidemark.studies.deltars.samples import Data
-from tidemark.studies.deltars.settings import DATA
+from tidemark.studies.deltars.samples import DATA, Data
 
 TOOL = "tpchgen"
 PROGRAM = "tpchgen-cli"

@@ -31,8 +31,7 @@ from tidemark.studies.deltars.metrics import (
     tables_of,
     times,
 )
-from tidemark.studies.deltars.samples import READ, WRITE
-from tidemark.studies.deltars.settings import DeltarsSettings, processors_text
+from tidemark.studies.deltars.samples import READ, WRITE, DeltarsSettings, processors_text
 from tidemark.studies.deltars.tables import HOW
 
 TITLES = {WRITE: "Writing a whole table", READ: "Reading a whole table"}

@@ -23,8 +23,7 @@ from tidemark.studies.deltars.metrics import (
     tables_of,
     times,
 )
-from tidemark.studies.deltars.samples import WRITE
-from tidemark.studies.deltars.settings import DeltarsSettings, processors_text
+from tidemark.studies.deltars.samples import WRITE, DeltarsSettings, processors_text
 
 HDFS, LOCAL, LEGACY = "delta-rs-hdfs", "delta-rs-local", "legacy"
 PARTS = {"upload": "uploading", "application": "starting and ending the application", "kafka": "reading the topic",

@@ -18,8 +18,7 @@ from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvail
 from tidemark.analysis.statistics import FEWEST, BootstrapEstimate, generator, known, quantile
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.deltars.samples import READ, WRITE
-from tidemark.studies.deltars.settings import DATA, DeltarsSettings
+from tidemark.studies.deltars.samples import DATA, READ, WRITE, DeltarsSettings
 
 NOT_THE_SOURCE = "a table does not hold what was written"
 SECONDS = 1e-9  # seconds per nanosecond

@@ -35,16 +35,7 @@ HEIRS = {
     "delta-rs-local-before": LOCAL,
     "legacy": LEGACY,
 }
-PUBLICATION = Publication(
-    key="manfredi",
-    origin="Thesis",
-    hardware={
-        "CPU": "AMD Ryzen Threadripper PRO 5955WX, 16 cores, shared; clients with 1, 2, 4 or 8",
-        "Memory": "192 GB; 32 GB for the client",
-        "Disk": "5.4 TB SSD",
-    },
-    software={"deltalake": "0.18.2, changed", "HDFS NameNode": "HopsFS 3.2.0.14", "HDFS DataNode": "HopsFS 3.2.0.14"},
-)
+PUBLICATION = Publication.read(__file__)
 REPETITIONS = 50
 # Names and row counts of tables that the thesis misprints, judging by its other numbers; thesis.csv is corrected.
 MISNAMED = (

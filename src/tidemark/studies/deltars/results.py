@@ -11,8 +11,7 @@ from tidemark.studies.deltars import published, tables
 from tidemark.studies.deltars.claims import MEASURES, DeltarsClaimData
 from tidemark.studies.deltars.findings import Writer
 from tidemark.studies.deltars.metrics import BYTES, QUANTITIES, READ_MEDIAN, WRITE_MEDIAN, most_common
-from tidemark.studies.deltars.samples import Done, TablesRecord
-from tidemark.studies.deltars.settings import DeltarsSettings, processors_text
+from tidemark.studies.deltars.samples import DeltarsSettings, Done, TablesRecord, processors_text
 from tidemark.studies.deltars.study import STUDY
 from tidemark.studies.study import Results
 

@@ -25,8 +25,7 @@ from tidemark.services.hdfs import Closes, NameNode
 from tidemark.software.tools import tool_versions
 from tidemark.studies.deltars import data
 from tidemark.studies.deltars.oracle import Comparer, Difference
-from tidemark.studies.deltars.samples import READ, WRITE, DataRecord, Done, TablesRecord, TablesWindow
-from tidemark.studies.deltars.settings import DeltarsSettings
+from tidemark.studies.deltars.samples import READ, WRITE, DataRecord, DeltarsSettings, Done, TablesRecord, TablesWindow
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import Capability
 from tidemark.systems.bulk.base import BulkTable

@@ -13,7 +13,7 @@ from tidemark.measure.workload import Files, Workload
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.deltars import data
 from tidemark.studies.deltars.config import Protocol
-from tidemark.studies.deltars.settings import DATA, DeltarsSettings
+from tidemark.studies.deltars.samples import DATA, DeltarsSettings
 from tidemark.studies.section import Section
 from tidemark.studies.study import Study
 from tidemark.systems.base import Variant

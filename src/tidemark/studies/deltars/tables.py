@@ -10,7 +10,15 @@ from statistics import median
 from tidemark.analysis.formatting import Cell, MissingCell, listed
 from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate
-from tidemark.results.tables.table import SYSTEM_OF_SERIES, Column, ComputedColumn, Table, TableBuilder, computed
+from tidemark.results.tables.table import (
+    SYSTEM_OF_SERIES,
+    Column,
+    ComputedColumn,
+    Table,
+    TableBuilder,
+    computed,
+    notes_of,
+)
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.views import all_runs
@@ -38,9 +46,9 @@ from tidemark.studies.deltars.metrics import (
     sent_and_there,
     tables_of,
 )
-from tidemark.studies.deltars.samples import READ, WRITE, TablesRecord
-from tidemark.studies.deltars.settings import DeltarsSettings
+from tidemark.studies.deltars.samples import READ, WRITE, DeltarsSettings, TablesRecord
 
+NOTES = notes_of(__file__)
 HEAD: tuple[ComputedColumn[Series], ...] = (
     SYSTEM_OF_SERIES,
     computed("data", "Table", lambda series: DeltarsSettings.of(series).data),
@@ -140,10 +148,9 @@ def _ratios(builder: TableBuilder) -> Table:
             of_word = partial(measured, quantity)
             columns.append(computed(f"{operation}_{word}", f"{said}: {word}", of_word, "x", interval=True))
         columns.append(computed(f"{operation}_thesis", f"{said}: the thesis's", partial(printed, operation), "x"))
-    notes = ["Above 1: longer than delta-rs on the local disk takes for the same table.", STAND_INS]
     runs = all_runs([*chosen, *(other for each in chosen if (other := local(each)))])
     title = "Systems against delta-rs on the local disk"
-    return builder.computed_table("deltars-ratios", title, columns, chosen, runs, notes)
+    return builder.computed_table("deltars-ratios", title, columns, chosen, runs, [*NOTES("deltars-ratios"), STAND_INS])
 
 
 def _cores(builder: TableBuilder) -> Table:
@@ -186,15 +193,8 @@ def _closes(builder: TableBuilder) -> Table:
         *HEADINGS, mean.column, Column("refused", "Refused"), Column("n", "Writes"), Column("least", "Shortest", "s"),
         Column("median", "Median", "s"), Column("most", "Longest", "s"),
     )  # fmt: skip
-    notes = [
-        "A client that closes a file asks the NameNode to complete it, and has to ask again as long as the "
-        "DataNode has not reported its last block. delta-rs sleeps half a second before it does, Hadoop's own client, "
-        "which Spark has, 0.4 s, whatever the table's size. A commit of Delta's closes a file of data and one of the "
-        "log, one of Hudi's some twenty. Counted in the NameNode's log.",
-        "The thesis prints 1.2 s more for a small table on HopsFS than on a local disk.",
-    ]
     title = "Writes by the closes that HDFS refused"
-    return builder.table("deltars-closes", title, columns, rows, all_runs(chosen), notes)
+    return builder.table("deltars-closes", title, columns, rows, all_runs(chosen), NOTES("deltars-closes"))
 
 
 def _scopes(builder: TableBuilder) -> Table:
@@ -206,18 +206,13 @@ def _scopes(builder: TableBuilder) -> Table:
         builder.ratio("ratio", "Ratio", WITH_SOURCE, WRITE_MEAN),
     )
     chosen = [each for each in in_order(builder.run_set) if not each.is_null_baseline]
-    notes = [
-        "With its source: a Parquet file is read before the call, in the same window, as in the statement that the "
-        "thesis timed for delta-rs. For the legacy path it was read before the clock. It takes both ways for equal."
-    ]
-    return builder.series_table("deltars-scopes", "What is timed of a write", columns, chosen, notes)
+    return builder.series_table("deltars-scopes", "What is timed of a write", columns, chosen, NOTES("deltars-scopes"))
 
 
 def _costs(builder: TableBuilder) -> Table:
     columns = (*HEAD, *(builder.metric(key, each) for key, each in COSTS.items()))
-    notes = ["Memory: resident, of the client's process in any of its operations, with what it shares with others."]
     title = "Costs of a complete table other than time"
-    return builder.series_table("deltars-costs", title, columns, in_order(builder.run_set), notes)
+    return builder.series_table("deltars-costs", title, columns, in_order(builder.run_set), NOTES("deltars-costs"))
 
 
 def _oracle(builder: TableBuilder) -> Table:
@@ -238,12 +233,7 @@ def _oracle(builder: TableBuilder) -> Table:
         Column("found", "Found"), Column("missing", "Missing"), Column("doubled", "Keys more than once"),
         Column("unexpected", "Of no source"), Column("types", "Types that changed"), Column("reader", "Read by"),
     )  # fmt: skip
-    notes = [
-        "Each table is compared with the Parquet file that it was made of, by another engine than wrote it, and so is "
-        "what the client read last: rows, keys, and an order-free checksum over all columns. Of large tables the first "
-        "and the last; of the others between, rows by the log, whose files must exist in the sizes that it names. The "
-        "thesis counted nothing."
-    ]
+    notes = NOTES("deltars-oracle")
     return builder.table("deltars-oracle", "Whether tables hold what was written", columns, rows, builder.runs, notes)
 
 

@@ -9,17 +9,15 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tidemark.results.publication import printed_rows
+from tidemark.results.publication import Publication, printed_rows
 
-ORIGIN = "kyma"
+PUBLICATION = Publication.read(__file__)
 SECONDS = 10
 THRESHOLD_ROWS = 8_000  # rows in the buffer, above which it is flushed
 KILLS = 2  # hard kills in its crash test; none lost anything
 TWO_NODES_REQUESTS, TWO_NODES_CONFLICTS = 100, 207
 TWO_NODES_AT_ONCE = 20  # of these requests, concurrent; from its script test-a-two-nodes.sh, not on the page
 BEHIND = (500_000, 1_000_000)  # rows/s of the systems that it is "~10× behind"
-HARDWARE = {"CPU": "not stated (one laptop)", "Memory": "not stated", "Disk": "not stated"}
-SOFTWARE = {"kyma": "development build of 2026-04-19", "PostgreSQL": "not stated, in Docker", "MinIO": "not stated"}
 
 
 @dataclass(frozen=True, slots=True)

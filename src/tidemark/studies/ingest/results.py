@@ -9,7 +9,6 @@ from tidemark.analysis.metrics import HIGHER, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.analysis.text_blocks import SentenceWriter, or_why
 from tidemark.results.claims.claim_data import LossClaimData
-from tidemark.results.publication import Publication
 from tidemark.results.reference.run_files import RunFiles
 from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, hot_of
 from tidemark.runs.runset import RunSet, Series
@@ -26,7 +25,6 @@ from tidemark.studies.ingest.study import STUDY
 from tidemark.studies.ingest.tables import (
     ages,
     ambiguity,
-    evolution,
     faults,
     kyma,
     maintenance,
@@ -209,7 +207,7 @@ class Writer(SentenceWriter):
             ),
             "ingest-open-closed": partial(requests.omitted, measures),
             "ingest-trips": partial(storage.trips_sentence, measures),
-            "ingest-evolution": partial(evolution.change_sentence, measures),
+            "ingest-evolution": partial(storage.change_sentence, measures),
             "ingest-ages": partial(ages.aged_sentence, measures.run_set),
             "ingest-killed": partial(faults.kept_sentence, measures.run_set),
             "ingest-harmed": partial(ambiguity.harmed_sentence, measures.run_set),
@@ -226,13 +224,8 @@ class Writer(SentenceWriter):
 
 RESULTS = Results(
     quantities=QUANTITIES,
-    publication=Publication(
-        key="kyma-performance",
-        origin=published.ORIGIN,
-        hardware=published.HARDWARE,
-        software=published.SOFTWARE,
-    ),
-    tables=tables_of(writers, paced, requests, storage, evolution, ages, faults, ambiguity, maintenance, kyma),
+    publication=published.PUBLICATION,
+    tables=tables_of(writers, paced, requests, storage, ages, faults, ambiguity, maintenance, kyma),
     figure_specs=figure_specs_of("tidemark.studies.ingest.figures", "tidemark.studies.ingest.disturbed_figures"),
     claims=claims_of(
         STUDY,

@@ -8,13 +8,14 @@ from functools import partial
 from tidemark.analysis.formatting import Cell, MissingCell, attempt
 from tidemark.analysis.metrics import Metric
 from tidemark.analysis.statistics import BootstrapEstimate
-from tidemark.results.tables.table import Column, Table, TableBuilder
+from tidemark.results.tables.table import Column, Table, TableBuilder, notes_of
 from tidemark.studies.lhbench import published
 from tidemark.studies.lhbench.claims import LakeClaimData, ratio
 from tidemark.studies.lhbench.metrics import FOUR, LOADING, MERGING, QUERIES_AFTER, TOTAL
 from tidemark.studies.lhbench.published import printed, printed_over, reading
 from tidemark.studies.lhbench.settings import LOAD, REFRESH
 
+NOTES = notes_of(__file__)
 DELTA = "delta-on-spark-cow"  # copies files on merge, as the paper's Delta did
 # PANELS: panels of figures 1 and 2, the measured quantity, its part. IN_PLACE: Tidemark's system for each of theirs.
 PANELS: tuple[tuple[int, str, Metric, str], ...] = (
@@ -71,11 +72,7 @@ def _beside(builder: TableBuilder) -> Table:
         Column("measured", "Over Delta, measured", "x", interval=True),
         Column("then", "Over Delta, the paper's releases", "x", interval=True),
     )  # fmt: skip
-    notes = [
-        f"Times over those of Delta that copies files: {DELTA}, and {DELTA_BEFORE} for the paper's releases, which are "
-        "measured where the configuration names their systems. The paper: TPC-DS of 3 TB (figure 1) and 100 GB (2) "
-        "on 17 machines with S3, older releases, loads and merges measured once; its intervals are those of rounding.",
-    ]
+    notes = NOTES("lhb-published", delta=DELTA, delta_before=DELTA_BEFORE)
     return builder.table(
         "lhb-published", "Figures 1 and 2 of the paper, with Tidemark's values", columns, rows, claim_data.runs, notes
     )
@@ -130,9 +127,5 @@ def _contradictions(builder: TableBuilder) -> Table:
         Column("sentence", "The paper"), Column("computed", "Computed from its figures"),
         Column("value", "Value", interval=True), Column("unit", "Unit"), Column("meaning", "What follows"),
     )  # fmt: skip
-    notes = [
-        "Intervals are those of rounding, and of reading a picture. Files touched: of 1,000 files, by as many "
-        "uniformly drawn rows as half of a label; copying files costs what it touches.",
-    ]
     title = "The paper's statements, compared with its own figures"
-    return builder.table("lhb-contradictions", title, columns, rows, (), notes)
+    return builder.table("lhb-contradictions", title, columns, rows, (), NOTES("lhb-contradictions"))

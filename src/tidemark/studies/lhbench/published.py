@@ -32,21 +32,7 @@ LABELLED = 100  # factor by which the labels of figure 3 are suspected to be too
 UPDATES = 0.5  # share of the labelled rows that are updates; the other half are inserts
 # Error bounds of a figure's numbers: rounding to whole units if printed; seconds, or a share by figure, if read off.
 ROUNDED, SECONDS_BY_EYE, SHARE_BY_EYE = 0.5, 5.0, {3: 0.05, 4: 0.10}
-PUBLICATION = Publication(
-    key="lhbench",
-    origin="LHBench",
-    hardware={
-        "CPU": "16 workers of 8 vCPU (EC2 i3.2xlarge)",
-        "Memory": "61 GiB each",
-        "Disk": "Amazon S3",
-    },
-    software={
-        "Spark": "3.3.0 (EMR 6.9.0)",
-        "Delta Lake": "2.2.0",
-        "Hudi": "0.12.0",
-        "Iceberg": "1.1.0, and 0.14.0",
-    },
-)
+PUBLICATION = Publication.read(__file__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from tidemark.results.tables.table import (
     Table,
     TableBuilder,
     computed,
+    notes_of,
     tables_by,
 )
 from tidemark.runs.run import Run
@@ -59,6 +60,7 @@ from tidemark.studies.lhbench.script import AFTER, BEFORE
 from tidemark.studies.lhbench.settings import FILES, LOAD, MERGE, REFRESH, MergeSettings, RefreshSettings, settings_of
 from tidemark.studies.lhbench.verifier.readers import CALLED, DUCKLAKE
 
+NOTES = notes_of(__file__)
 LARGE_SAID = (
     "A local disk in place of S3, one machine in place of seventeen, megabytes in place of terabytes: what a statement "
     "costs whatever its size (planning, a session's compiling, small files) weighs more here than in the paper."
@@ -108,14 +110,8 @@ def _metric(builder: TableBuilder, quantity: Metric, title: str = "") -> Compute
 def _loads(builder: TableBuilder) -> Table:
     chosen = in_part(builder.run_set, LOAD)
     metrics = (_metric(builder, quantity) for quantity in (LOADING, LOADING_CPU, BYTES, FILE_COUNT))
-    notes = [
-        "Load: what CREATE TABLE ... AS SELECT took from Parquet, all tables together, facts without a date left out. "
-        "Bytes and files: data and metadata on the disk.",
-        ALIKE,
-        LARGE_SAID,
-    ]
     columns = (SYSTEM_OF_SERIES, SCALE, VERDICT, *metrics)
-    return builder.series_table("lhb-load", "Loading TPC-DS", columns, chosen, notes)
+    return builder.series_table("lhb-load", "Loading TPC-DS", columns, chosen, [*NOTES("lhb-load"), ALIKE, LARGE_SAID])
 
 
 def _queries(builder: TableBuilder) -> Table:
@@ -134,15 +130,8 @@ def _queries(builder: TableBuilder) -> Table:
         computed("failed", "Failed", failed),
         *(_metric(builder, quantity) for quantity in asked),
     )
-    notes = [
-        "The sum of medians is the paper's total: of each query the median over its iterations in one session. From "
-        "the second time on: without the first, which compiles. Planning: until the plan of execution was there. "
-        "Startup: from submitting a query to the start of the first job that bears its name, by the engine's log.",
-        ALIKE,
-        LARGE_SAID,
-    ]
     title = "Queries of TPC-DS after the load"
-    return builder.series_table("lhb-queries", title, columns, chosen, notes)
+    return builder.series_table("lhb-queries", title, columns, chosen, [*NOTES("lhb-queries"), ALIKE, LARGE_SAID])
 
 
 def _medians(builder: TableBuilder) -> Table:
@@ -171,7 +160,7 @@ def _medians(builder: TableBuilder) -> Table:
         computed("query", "Query", lambda row: row[1]),
         *(column(*names) for names in dict.fromkeys((each.system, each.title) for each in chosen)),
     )
-    notes = ["The median over a session's iterations.", ALIKE]
+    notes = [*NOTES("lhb-query-medians"), ALIKE]
     return builder.computed_table("lhb-query-medians", "Each query, by format", columns, rows, all_runs(chosen), notes)
 
 
@@ -192,17 +181,8 @@ def _refreshes(builder: TableBuilder) -> Table:
         _metric(builder, LONGEST),
         computed("longest_at", "Which was longest, by run", longest_at),
     )
-    notes = [
-        "A refresh: what MERGE took, all merged tables together; the median over refreshes. Sets are synthesised, "
-        "since no generator here makes the standard's: a share of each table's rows, some of them updates of "
-        "measures, the rest copies with their own order numbers (of inventory: weeks).",
-        "After each refresh every merged table is read without the engine and compared with base and sets.",
-        "A refresh that also compacts, as Hudi's tenth in the paper (2.16 times the others), shows as the longest.",
-        ALIKE,
-        LARGE_SAID,
-    ]
     title = "Refreshes, and queries around them"
-    return builder.series_table("lhb-refresh", title, columns, chosen, notes)
+    return builder.series_table("lhb-refresh", title, columns, chosen, [*NOTES("lhb-refresh"), ALIKE, LARGE_SAID])
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,15 +243,7 @@ def _merges(builder: TableBuilder) -> Table:
         computed("files_before", "Data files before", lambda row: row.data_files("load")),
         computed("files_after", "Data files after", lambda row: row.data_files("merge")),
     )
-    notes = [
-        "Each size on a fresh table, with as many new rows as updates, after a merge into a separate table that is "
-        "not counted. Files touched follow from the keys that were drawn, where a table has the files that it was "
-        "asked to be written in. A merge that copies files may leave fewer of them: then a scan gets faster by it.",
-        "Copying files over it: the merge of the same format that copies files over this one, which merges on read. "
-        "The paper expects the two to converge at 1 as merges approach whole files.",
-        ALIKE,
-        LARGE_SAID,
-    ]
+    notes = [*NOTES("lhb-merges"), ALIKE, LARGE_SAID]
     title = "One merge, from few rows to many"
     return builder.computed_table("lhb-merges", title, columns, rows, all_runs(chosen), notes)
 
@@ -296,15 +268,8 @@ def _oracle(builder: TableBuilder) -> Table:
         Column("empty", "Of them without a row"), VERDICT.column, Column("reader", "Reader"),
         Column("seconds", "Took", "s"),
     )  # fmt: skip
-    notes = [
-        "What a table must hold DuckDB makes of base and refresh files alone; both are put into one form and compared "
-        "by checksums over rows and over each column, which know no order. Rows of a table count as often as it was "
-        "read.",
-        "Answers are compared with DuckDB's own to the same text on what the tables must hold; numbers to a millionth.",
-        "An answer without a row shows little at this scale.",
-    ]
     title = "What a judge without the engine found"
-    return builder.table("lhb-oracle", title, columns, rows, all_runs(chosen), notes)
+    return builder.table("lhb-oracle", title, columns, rows, all_runs(chosen), NOTES("lhb-oracle"))
 
 
 def _files(builder: TableBuilder) -> Table:
@@ -326,20 +291,8 @@ def _files(builder: TableBuilder) -> Table:
         Column("printed", "Startup in the paper", "s"), Column("metadata_files", "Files of metadata"),
         Column("metadata_bytes", "Bytes of metadata", "B"),
     )  # fmt: skip
-    notes = [
-        "Startup, as the paper's program has it: from submitting a query to the start of the first job whose "
-        "description begins with the query's name, of the engine's log, to a millisecond; jobs by which a format finds "
-        "out what to read belong to it. Execution is the rest. A query that is answered without a job has no startup. "
-        "The median over its iterations but the first, on a session that was warmed up by other work.",
-        "All formats name the same Parquet files, which none of their engines wrote: one a partition, with the "
-        "columns of store_sales and values derived from row numbers, as in LHBench's program. Delta's log is one "
-        "commit without a checkpoint, as its program leaves it; Iceberg's manifests are rewritten by Iceberg itself; "
-        "of Parquet alone the folders are listed once a session, before. Sizes of files play no part: they are tiny.",
-        "Each answer is compared with the result of arithmetic; where there are no more than 20,000 files a reader "
-        "without the engine reads all rows, too.",
-    ]
     title = "What queries cost before they read many files"
-    return builder.table("lhb-files", title, columns, rows, all_runs(chosen), notes)
+    return builder.table("lhb-files", title, columns, rows, all_runs(chosen), NOTES("lhb-files"))
 
 
 def _printed(system: str, query: str, files: int) -> Cell:
@@ -366,14 +319,8 @@ def _engine(builder: TableBuilder) -> Table:
         SYSTEM, Column("mode", "Series"), Column("kind", "Steps"),
         *(Column(name.removesuffix("_ns"), title, unit) for name, title, unit, _ in SUMS),
     )  # fmt: skip
-    notes = [
-        "Sums over all steps of a kind, by the engine's own log of events; the median over runs. A task waits for "
-        "processors while others run, and tasks that run at the same time tell of the same collection of garbage. Each "
-        "stage has a row in the file stages.parquet of its run.",
-        "Read: bytes of stages of a query's own jobs that have rows of input.",
-    ]
     title = "What the engine did for each format"
-    return builder.table("lhb-engine", title, columns, rows, all_runs(chosen), notes)
+    return builder.table("lhb-engine", title, columns, rows, all_runs(chosen), NOTES("lhb-engine"))
 
 
 def _sum(series: Series, kind: str, name: str, factor: float) -> float | None:
@@ -406,13 +353,8 @@ def _readers(builder: TableBuilder) -> Table:
         Column("wrong", "Of them wrong"), VERDICT.column, Column("where", "First after"),
         Column("expected", "Rows expected"), Column("found", "Rows found"),
     )  # fmt: skip
-    notes = [
-        "The same tables at the same moments, read by others than the judge, whose own verdict is in lhb-oracle. "
-        "Where that is 'exact', what is wrong here is the reader: DuckDB 1.5.5's iceberg_scan was seen to apply a "
-        "deletion vector to another data file than its own, where one Puffin file holds several.",
-    ]
     title = "Other readers of the same tables"
-    return builder.table("lhb-readers", title, columns, rows, all_runs(chosen), notes)
+    return builder.table("lhb-readers", title, columns, rows, all_runs(chosen), NOTES("lhb-readers"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,16 +379,7 @@ def second_engine(builder: TableBuilder) -> Table:
         Column("query", "Query"), Column("spark", "Spark", "s", interval=True),
         Column("duckdb", "DuckDB", "s", interval=True), Column("ratio", "Spark over DuckDB", "x", interval=True),
     )  # fmt: skip
-    notes = [
-        "DuckDB in a separate process, on as many threads as there are processors and with as much memory as Spark's "
-        "heap, runs the same texts on the very tables that Spark wrote, as often, while Spark is idle; the "
-        "median of both. A table is read from its metadata on at each query: nothing is attached or kept.",
-        "Two engines, and no comparison of formats: Spark plans for many machines, and its first time compiles.",
-        "Before, each table is read completely and compared with the base files and what was merged; every answer of "
-        "every pass is compared with DuckDB's own to these. What is read or answered wrong has no time, but a reason.",
-        "DuckLake: tables that DuckDB loaded itself of the same Parquet files, catalog in a file of DuckDB's, no rows "
-        "in the catalog; 'load' is what all CREATE TABLE ... AS SELECT took together.",
-    ]
+    notes = NOTES("lhb-second-engine")
     title = "DuckDB on the tables that Spark wrote"
     return builder.table("lhb-second-engine", title, columns, rows, all_runs(each for _, each in chosen), notes)
 

@@ -49,7 +49,7 @@ def values(run_set: RunSet) -> dict[str, str]:
         "producer": listed(sorted({run.manifest.producer_mode for run in run_set.runs})),
         "thesis-rows": f"{MONTH_TRIPS:,}",
     }
-    return made | {f"thesis-{name}": value for name, value in published.HARDWARE.items()}
+    return made | {f"thesis-{name}": value for name, value in published.PUBLICATION.hardware.items()}
 
 
 def _threads(run_set: RunSet) -> str:

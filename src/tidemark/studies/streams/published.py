@@ -12,13 +12,16 @@ from functools import partial
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt
 from tidemark.analysis.metrics import Metric
-from tidemark.results.tables.table import IDENTITY, REPEAT, RUN, STATE, SYSTEM, Column, Table, TableBuilder
+from tidemark.results.publication import Publication
+from tidemark.results.tables.table import IDENTITY, REPEAT, RUN, STATE, SYSTEM, Column, Table, TableBuilder, notes_of
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import BATCH, MODES, SINGLE
 from tidemark.studies.streams.metrics import DISK_IQR, DISK_MEDIAN, WRITE_IQR, WRITE_MEDIAN
 
-ORIGIN = "thesis, another machine"
+NOTES = notes_of(__file__)
+PUBLICATION = Publication.read(__file__)
+ORIGIN = PUBLICATION.origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +40,6 @@ class Files:
     metadata_mb: float
 
 
-HARDWARE = {
-    "OS": "Linux Mint 22.3",
-    "CPU": "AMD Ryzen 7 5700U, 1.8 GHz base clock",
-    "Cores": "8 cores, 16 threads",
-    "Memory": "2 x 8 GB DDR4 at 1600 MHz",
-    "Disk": "Intel 660p 1 TB NVMe M.2",
-}
-SOFTWARE = {
-    "Python": "3.12",
-    "Kafka": "4.1.0",
-    "PostgreSQL": "18.0",
-    "Polaris": "1.3.0-incubating",
-    "DuckDB": "1.4.4",
-    "PyIceberg": "0.10.0",
-    "PyArrow": "22.0.0",
-    "confluent-kafka": "2.12.2",
-}
 DISK_MB = {  # tables 5.1 and 5.4: MB written per second
     SINGLE: {
         "ducklake": MedianIqr(2.154, 0.502),
@@ -291,9 +277,5 @@ def _footprint(builder: TableBuilder) -> Table:
         Column("thesis_metadata_files", f"Metadata files ({ORIGIN})"),
         Column("thesis_metadata_mb", f"Metadata ({ORIGIN})", "MB"),
     )
-    notes = [
-        "Sums over all runs of a series, as in the thesis, before inlined rows are flushed. They depend on the "
-        "number of events; the table 'footprint' gives sizes per event."
-    ]
     title = "Files and bytes of each table"
-    return builder.table("table-6.1", title, columns, rows, runs, notes)
+    return builder.table("table-6.1", title, columns, rows, runs, NOTES("table-6.1"))

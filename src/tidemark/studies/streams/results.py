@@ -15,7 +15,7 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import HIGHER, LOWER, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, Floats
 from tidemark.planner.cost_model import Cell, Cost, rtt_of
-from tidemark.results.publication import PaperSection, Publication
+from tidemark.results.publication import PaperSection
 from tidemark.results.reference.run_files import RunFiles
 from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, cold, hot
 from tidemark.runs.runset import Series
@@ -55,30 +55,6 @@ from tidemark.studies.streams.study import STUDY
 from tidemark.studies.study import Results
 
 HERE = Path(__file__).parent
-
-# Views of the metrics database, one row per run.
-VIEWS = """
-CREATE VIEW throughput AS
-SELECT r.run_id, s.system, s.mode, s.batch_size, s.stack, s.sweep, r.run, r.cold, r.events,
-       r.events / (r.elapsed_ns / 1e9) AS harness_events_per_s,
-       r.events / (o.write_ns / 1e9) AS system_events_per_s
-FROM runs r
-JOIN series s USING (series_id)
-JOIN (SELECT run_id, sum(write_ns) AS write_ns FROM operations GROUP BY run_id) o USING (run_id);
-
-CREATE VIEW write_times AS
-SELECT r.run_id, s.system, s.mode, s.batch_size, s.stack, s.sweep, r.run, r.cold, count(*) AS operations,
-       quantile_cont(o.write_ns, 0.5) / 1e6 AS median_ms,
-       (quantile_cont(o.write_ns, 0.75) - quantile_cont(o.write_ns, 0.25)) / 1e6 AS iqr_ms,
-       quantile_cont(o.write_ns, 0.9) / 1e6 AS p90_ms,
-       quantile_cont(o.write_ns, 0.99) / 1e6 AS p99_ms,
-       quantile_cont(o.write_ns, 0.999) / 1e6 AS p999_ms,
-       max(o.write_ns) / 1e6 AS max_ms
-FROM operations o
-JOIN runs r USING (run_id)
-JOIN series s USING (series_id)
-GROUP BY ALL;
-"""
 
 PERCENT = 100.0
 FEWEST_SIZES = 3  # batch sizes: a line fits any two
@@ -327,14 +303,8 @@ def _cost(measures: Measures, series: Series) -> Cost:
 
 RESULTS = Results(
     quantities=QUANTITIES,
-    views=VIEWS,
-    publication=Publication(
-        key="thesis",
-        origin=published.ORIGIN,
-        hardware=published.HARDWARE,
-        software=published.SOFTWARE,
-        optional=("Polaris",),
-    ),
+    views=(HERE / "views.sql").read_text(),
+    publication=published.PUBLICATION,
     tables=tables_of(published, tables, storage_tables),
     figure_specs=figure_specs_of("tidemark.studies.streams.thesis_figures", "tidemark.studies.streams.figures"),
     claims=claims_of(

@@ -21,6 +21,7 @@ from tidemark.results.tables.table import (
     Column,
     Table,
     TableBuilder,
+    notes_of,
 )
 from tidemark.runs.run import Run
 from tidemark.runs.serde import spelt
@@ -30,6 +31,7 @@ from tidemark.studies.streams import published
 from tidemark.studies.streams.metrics import GROWTH, WRITE_AMPLIFICATION, WRITE_MEDIAN
 from tidemark.studies.streams.settings import FLUSHED, STREAMED, NotRead, StreamRecord
 
+NOTES = notes_of(__file__)
 MB = 1e6
 FORMAT = "DuckLake"
 LIMIT = "data_inlining_row_limit"  # key in the system's settings
@@ -43,12 +45,6 @@ INLINING_COLUMNS = (
     *(Column(f"before_{place}", f"Before: {words}", "s") for place, words in enumerate(ANSWERS, 1)),
     *(Column(f"after_{place}", f"After: {words}", "s") for place, words in enumerate(ANSWERS, 1)),
 )  # fmt: skip
-INLINING_NOTES = (
-    "Of the last run of each series. Before and after the flush a client that never wrote to the table (a separate "
-    "DuckDB; with a catalog in a DuckDB file on a copy of it) counts its rows and adds up two columns, each twice: at "
-    "first, when it attaches the table, and again. Each number is of one answer and has no interval; files are in the "
-    "page cache. Each answer was checked against the acknowledged rows.",
-)
 AXIS = "commits"
 PARTS = 5  # of a window; the first and the last are compared
 MILLISECONDS = 1e-6  # per nanosecond
@@ -62,12 +58,6 @@ AGE_COLUMNS = (
     Column("data_files", "Data files"), Column("metadata_files", "Metadata files"),
     Column("metadata", "Metadata and catalog", "MB"), Column("count", "count(*), first", "s"),
 )  # fmt: skip
-AGE_NOTES = (
-    "Such a window ends with its commits and not by the clock, unless it reaches the longest that it may be: then it "
-    "has fewer commits than were asked for. Growth: Theil-Sen slope of the write time over all commits of the window. "
-    "A table is maintained by what its options say, inside of its commits, and by nothing else. count(*): by a client "
-    "that never wrote to the table, once, at its end.",
-)
 
 
 def build(builder: TableBuilder) -> Iterator[Table]:
@@ -127,12 +117,8 @@ def _footprint(builder: TableBuilder) -> Table:
         Column("after_flush", "Data per event after flush", "B"),
         Column("write_amplification", "Written to the device per Arrow byte", interval=True),
     )
-    notes = [
-        "Sizes are those of the last run's table, before inlined rows are flushed. 'Written to the device' is what the "
-        "system is charged with in hot runs; see the table 'disk'."
-    ]
     title = "Footprint per event and write amplification"
-    return builder.table("footprint", title, columns, rows, runs, notes)
+    return builder.table("footprint", title, columns, rows, runs, NOTES("footprint"))
 
 
 def _disk(builder: TableBuilder) -> Table:
@@ -170,16 +156,8 @@ def _disk(builder: TableBuilder) -> Table:
         Column("settle", "Settling took", "s"),
         Column("written_by", "Sent to storage by (MB)"),
     )
-    notes = [
-        "A system is charged with the bytes that reach the data's device from the opening of the window to the end of "
-        "the sync that follows it, minus the bytes that the stream (broker and producer) writes, and at least zero. "
-        "The charge includes the client, the servers and the file system's metadata.",
-        "'Unwritten' counts dirty pages and pages in write-back of the whole machine. Those present at the opening, "
-        "above the level at rest, reach the disk in the window and are charged as well. 'Sent to storage by' gives the "
-        "processes' own counters, which omit what the file system adds.",
-    ]
     title = "Bytes that reached the disk, and the share charged to the system"
-    return builder.table("disk", title, columns, rows, builder.run_set.runs, notes)
+    return builder.table("disk", title, columns, rows, builder.run_set.runs, NOTES("disk"))
 
 
 def _in_mb(count: int | None) -> float | None:
@@ -221,7 +199,7 @@ def _flush_and_merge(builder: TableBuilder) -> Table:
         Column("seconds", "Time", "s"),
         Column("per_row", "Time per row", "µs"),
     )
-    notes = ["Each operation is timed once per run, outside the window. The thesis gives 'roughly 30,000' rows."]
+    notes = NOTES("flush-vs-merge")
     return builder.table(
         "flush-vs-merge", "Flushing inlined rows compared with merging small files", columns, rows, runs, notes
     )
@@ -242,7 +220,8 @@ def _inlining(builder: TableBuilder) -> Iterator[Table]:
         rows.append([series.title, series.sweep, series.batch_size, *inlining_cells(run, write)])
     if rows:
         rows.sort(key=lambda row: (str(row[1]), str(row[3]), str(row[4]), str(row[0]), row[2]))
-        yield builder.table("inlining", "Inlining by catalog and limit", INLINING_COLUMNS, rows, runs, INLINING_NOTES)
+        title, notes = "Inlining by catalog and limit", NOTES("inlining")
+        yield builder.table("inlining", title, INLINING_COLUMNS, rows, runs, notes)
 
 
 def inlining_cells(run: Run, write: Cell) -> list[Cell]:
@@ -283,7 +262,8 @@ def _age(builder: TableBuilder) -> Iterator[Table]:
             runs.append(run)
             rows.append([series.title, _options(run), series.batch_size, run.number, *_age_cells(builder, run)])
     if asked:
-        yield builder.table("age", "A commit's time against the age of its table", AGE_COLUMNS, rows, runs, AGE_NOTES)
+        title = "A commit's time against the age of its table"
+        yield builder.table("age", title, AGE_COLUMNS, rows, runs, NOTES("age"))
 
 
 def _options(run: Run) -> str:

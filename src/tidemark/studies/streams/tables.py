@@ -10,7 +10,7 @@ from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison,
 from tidemark.analysis.metrics import BEYOND, Metric
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate
 from tidemark.measure.workload import Evict
-from tidemark.results.tables.table import IDENTITY, PER_RUN, Column, Table, TableBuilder, tables_by
+from tidemark.results.tables.table import IDENTITY, PER_RUN, Column, Table, TableBuilder, notes_of, tables_by
 from tidemark.runs.run import STATES, Run
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import MODES, STAGES
@@ -33,6 +33,8 @@ from tidemark.studies.streams.metrics import (
     WRITE_P999,
 )
 from tidemark.studies.streams.settings import StreamSettings
+
+NOTES = notes_of(__file__)
 
 
 def _identity(series: Series, run: Run) -> list[Cell]:
@@ -60,14 +62,8 @@ def _throughput(builder: TableBuilder) -> Table:
         Column("system_rate", "System throughput", "events/s", interval=True),
         Column("share", "Harness / system", "%"),
     )
-    notes = [
-        "Harness throughput: events per second of the window, the thesis's definition. System throughput: events per "
-        "second inside the write call.",
-        "The interval of a run covers that run. 'Hot runs' is their geometric mean, whose interval also covers the "
-        "variance between runs, or between repeats of a series. Cold and hot runs are never averaged.",
-    ]
     title = "Harness and system throughput of every run"
-    return builder.table("throughput", title, columns, rows, builder.run_set.runs, notes)
+    return builder.table("throughput", title, columns, rows, builder.run_set.runs, NOTES("throughput"))
 
 
 def _share(part: Estimate | MissingCell, whole: Estimate | MissingCell) -> Cell:
@@ -95,11 +91,7 @@ def _latency(builder: TableBuilder) -> Table:
             for quantity in asked
         ),
     )
-    notes = [
-        "Times are per operation: in batches, a write or a read covers a whole batch. Outliers are included. A "
-        f"quantile is given if at least {BEYOND} operations lie beyond it; a maximum has no interval.",
-        *reading_notes(builder.run_set.select()),
-    ]
+    notes = [*NOTES("latency", beyond=BEYOND), *reading_notes(builder.run_set.select())]
     return builder.table("latency", "Write and read times of every run", columns, rows, builder.run_set.runs, notes)
 
 
@@ -142,14 +134,8 @@ def _growth(builder: TableBuilder) -> Table:
         Column("growth", "Growth per 1,000 commits", "ms", interval=True),
         Column("verdict", "Write time"),
     )
-    notes = [
-        "Commit 100 is the median of commits 81 to 100 of a hot run, and so on; commit 10 is that of commits 6 to 15. "
-        "An age that no hot run reached is missing.",
-        "Growth per 1,000 commits is the Theil-Sen slope over the medians of up to 64 stretches of each hot run, "
-        "averaged over hot runs: the slope between the first and the last commit of its window.",
-    ]
     title = "Growth of the write time with the number of commits"
-    return builder.table("growth", title, columns, rows, runs, notes)
+    return builder.table("growth", title, columns, rows, runs, NOTES("growth"))
 
 
 FLOOR_COLUMNS = (
@@ -239,18 +225,8 @@ def _cold_effect(builder: TableBuilder) -> Table:
             for commits in FIRST_SECONDS
         ),
     )
-    notes = [
-        "A series has one run 0. Unless series are repeated, its variance is estimated from the hot runs of all "
-        "systems.",
-        f"State of run 0: {STATES}",
-        "The first write is the very first of a window (of the first repeat, if series are repeated). After a cold "
-        "start, it shows what starting cold costs.",
-        "Run 0 less hot: the seconds that the first commits take longer after a cold start, whatever the length of the "
-        "window. They contain the page cache, new processes and connections, and being first, which one run 0 does not "
-        "tell apart.",
-    ]
     title = "Cost of a cold start: run 0 compared with hot runs"
-    return builder.table("cold-effect", title, columns, rows, builder.run_set.runs, notes)
+    return builder.table("cold-effect", title, columns, rows, builder.run_set.runs, NOTES("cold-effect", states=STATES))
 
 
 def _time_budget(builder: TableBuilder) -> Table:
@@ -302,15 +278,9 @@ def _cold_parts(builder: TableBuilder) -> Iterator[Table]:
         Column("processes", "Processes new", "s", interval=True),
         Column("both", "Both", "s", interval=True),
     )
-    notes = [
-        "All warm: the time of the first commits into a new table. The other columns: what they take longer. In a "
-        "series of two runs, processes are new in the first and warm in the second; files are evicted from memory "
-        "before both, or before neither. The series of all systems were measured in random order, and are compared by "
-        "repeat.",
-    ]
     if rows:
         title = "Cost of a cold start by its cause: files out of memory, and new processes and connections"
-        yield builder.table("cold-parts", title, columns, rows, run_set.runs, notes)
+        yield builder.table("cold-parts", title, columns, rows, run_set.runs, NOTES("cold-parts"))
 
 
 def _less(state: Callable[[], BootstrapEstimate], warm: Callable[[], BootstrapEstimate]) -> BootstrapEstimate:

@@ -17,9 +17,8 @@ from tidemark.errors import ServiceError, SystemFailure
 from tidemark.measure.workload import ProgressCallback, TestBed
 from tidemark.paths import private_directory
 from tidemark.services.base import Service
-from tidemark.studies.catalogs.record import ACKED, UNKNOWN, Kill
+from tidemark.studies.catalogs.record import ACKED, UNKNOWN, CatalogSettings, Kill
 from tidemark.studies.catalogs.requests import CREATE, HOT_UPDATE, NAMESPACE, TABLE, Phase, Request
-from tidemark.studies.catalogs.settings import CatalogSettings
 from tidemark.studies.catalogs.window.generator import Generator, Played
 from tidemark.studies.catalogs.window.oracle import Finding, Ledger, look
 from tidemark.studies.catalogs.window.samples import outcomes

@@ -23,9 +23,8 @@ from tidemark.runs.proofs import Oracle
 from tidemark.runs.serde import Pairs, pairs, written
 from tidemark.services.postgres import Postgres
 from tidemark.software.tools import tool_versions
-from tidemark.studies.catalogs.record import Step
+from tidemark.studies.catalogs.record import ALONE, COUNTED_DEPTH, COUNTED_REQUESTS, CREATE, CatalogSettings, Step
 from tidemark.studies.catalogs.requests import CHURN, POOL, RAMP, Phase, Tree, phases
-from tidemark.studies.catalogs.settings import ALONE, COUNTED_DEPTH, COUNTED_REQUESTS, CREATE, CatalogSettings
 from tidemark.studies.catalogs.window.crash import Crash, why_not
 from tidemark.studies.catalogs.window.generator import TOOL, Generator
 from tidemark.studies.catalogs.window.oracle import Finding, Ledger, look, verdict

@@ -18,12 +18,14 @@ from tidemark.results.tables.table import (
     Table,
     TableBuilder,
     computed,
+    notes_of,
     part_column,
     series_columns,
     tables_by,
 )
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
+from tidemark.runs.views import all_runs
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
 from tidemark.studies.ingest.parts import CUT, FAULTS, FRONT, FaultSettings, of_part, part_name
 from tidemark.studies.ingest.record import (
@@ -37,8 +39,9 @@ from tidemark.studies.ingest.record import (
     PowerCutRecord,
     Undisturbed,
 )
-from tidemark.studies.ingest.tables.writers import UNEQUAL, all_runs
+from tidemark.studies.ingest.tables.writers import UNEQUAL
 
+NOTES = notes_of(__file__)
 LONGEST = 200  # characters shown of a reader's error
 WITHOUT = "rows are lost without any kill, see ingest-outcomes"
 
@@ -208,25 +211,7 @@ def _faults(builder: TableBuilder) -> Table:
     for series in chosen:
         found = [(killed, kills) for killed in killed_of(series) for kills in killed.kills]
         rows += [Row(series, each) for each in found] if series.runs else [Row(series, None)]
-    notes = [
-        "Two writers append to one table in a closed loop. At random moments a writer (its process) or a server (all "
-        "its processes) gets SIGKILL and is started again at once; a writer is replaced by a new one, and writers "
-        "whose server is gone open their clients again every 50 ms until one opens. Once all that it concerns have had "
-        "a commit acknowledged that began after the kill, another client reads all ids: what was acknowledged before "
-        "the kill must be there, once. Where no client can read the table any more, nothing more is killed.",
-        "In a separate window, the buffer's process is killed, with requests waiting: a front (staged) that commits "
-        "the requests of 32 clients. It is started again at once; a batch is a request, and a client connects again "
-        "every 50 ms until it gets through.",
-        "Unknown: the writer cannot know whether the batch is committed, because its call failed without a certain "
-        "outcome, or the writer or the front was killed in it; its final status was read at the end. A writer that "
-        "lives on sends it again never, after it looked for the commit's token and did not find it (check), or in any "
-        "case (blind), as the key 'retry' sets; a batch that a front left open is not sent again.",
-        "Down: from the kill until all commit again. Orphans: data files on the disk after the run that are not of the "
-        "table. The bound is the upper end of a one-sided 95 % interval (Clopper and Pearson; 3 / n without a loss).",
-        "A killed program loses what it had in memory, and not what it had given to the kernel: a power failure can "
-        "lose more.",
-        UNEQUAL,
-    ]
+    notes = [*NOTES("ingest-faults"), UNEQUAL]
     title = "What is there after a writer, a server or a buffer's process was killed"
     return builder.computed_table("ingest-faults", title, columns, rows, all_runs(chosen), notes)
 
@@ -239,18 +224,8 @@ def _durability(builder: TableBuilder) -> Table:
             found = run.record(DurabilityRecord).durability
             rows.append([series.title, *_durability_cells(found), run.manifest.system.durability])
         rows += [] if series.runs else [[series.title, MissingCell(series.missing())]]
-    notes = [
-        "After the window with kills, a client commits some batches; right after each acknowledgement the kernel is "
-        "asked (cachestat) for the pages of the files that the commit made. A file is dirty if it has a page that "
-        "is not on the disk, or on its way there: a power failure at that moment loses it, a kill of a program does "
-        "not. The log is the write-ahead log of the catalog's PostgreSQL.",
-        "Classes, as seen: D0, nothing of a commit is flushed; D1, its record in the catalog is, and its files are "
-        "not, so that after a power failure the catalog can name files that are empty; D2, all of it is. Until safe: "
-        "from the last acknowledgement until the kernel has written those files by itself; above the longest wait, "
-        "where it had not by then. The power is not cut here, and a disk's own cache is not seen.",
-    ]
     title = "What of a commit is on the disk when it is acknowledged"
-    return builder.table("ingest-durability", title, DURABILITY, rows, all_runs(chosen), notes)
+    return builder.table("ingest-durability", title, DURABILITY, rows, all_runs(chosen), NOTES("ingest-durability"))
 
 
 DURABILITY = (
@@ -406,22 +381,7 @@ def _power_cut(builder: TableBuilder) -> Table:
     chosen, rows = series_with_cuts(builder.run_set), list[Row[Cuts]]()
     for series in chosen:
         rows += Row.of(series, [Cuts.of(series)] if series.runs else [])
-    notes = [
-        "The table and its servers' data lie on an ext4 file system (mounted as the kernel does by default) in a file. "
-        "Two writers append in a closed loop; at a random moment of the window's second half all their processes and "
-        "those of the servers stand still, and the file is copied, until a copy and what is there after it are the "
-        "same: no block was written between. The copy is mounted in place of the disk, the servers start on it, and "
-        "another client reads the table. The writers' records lie elsewhere.",
-        "What is in the copy is what a power failure at that moment leaves, with what the kernel alone has in memory "
-        "lost. A disk's own volatile cache is not modelled: what was sent to the disk counts as written, so that a "
-        "real failure can lose more.",
-        "Acknowledged: by the writers in the window. Before it: the table's first commits, which were synced. Lost: "
-        "not seen by that client; all of it, where it cannot read the table. Left in files: lost rows that are in a "
-        "data file which can be read by itself. Unreadable files are empty or without their end. Oldest: how long "
-        "before the cut the first lost row had been acknowledged. Class as in ingest-durability, by commits before the "
-        "window. The bound is the upper end of a one-sided 95 % interval (Clopper and Pearson).",
-        UNEQUAL,
-    ]
+    notes = [*NOTES("ingest-power-cut"), UNEQUAL]
     title = "What is there after the power was cut"
     return builder.computed_table("ingest-power-cut", title, columns, rows, all_runs(chosen), notes)
 

@@ -11,7 +11,7 @@ from tidemark.analysis.formatting import Cell, attempt, estimate_text, number
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.statistics import Estimate
 from tidemark.results.claims.claim_data import ClaimData
-from tidemark.results.tables.table import Column, Table, TableBuilder
+from tidemark.results.tables.table import Column, Table, TableBuilder, not_here, notes_of
 from tidemark.studies.ingest import published
 from tidemark.studies.ingest.claims import (
     printed_files_twice,
@@ -30,55 +30,14 @@ from tidemark.studies.ingest.settings import ONE, GroupSettings, WritersSettings
 from tidemark.studies.ingest.tables.requests import gathered_series
 from tidemark.studies.ingest.tables.writers import hot_column, in_order
 
-NOT_HERE = (
-    ("kyma itself", "in no registry; its absolute numbers are shown next to Tidemark's and never judged"),
-    ("MinIO", "in no registry; SeaweedFS stands in for it as an object store"),
-    ("Files pruned by an index of values or words", "no format here has one; what statistics prune is measured"),
-    ("DuckLake with its catalog in a DuckDB file", "its catalog is open to one process at a time"),
-    (
-        "Loki, ClickHouse, InfluxDB 3, Elasticsearch, Splunk, Azure Data Explorer: 6 rows of 8 of section 2",
-        "no registry has a server of one of them that is ready to start. ClickHouse's engine for one process (chdb) "
-        "and OpenSearch's libraries would each be a system of its own, and the page states no setup for its numbers",
-    ),
-    (
-        'Section 2, Parquet with DataFusion: "500k–2M rows/s bulk-load, limited by Parquet encoder"',
-        "a bulk load is no series of this study. A stand-in is delta-rs, whose engine is DataFusion: 6 million rows to "
-        "a local disk at 1.8 million rows/s with one processor (study deltars, table deltars-writes of the reference "
-        "results)",
-    ),
-    (
-        'Section 2, "Query on indexed field (1 TB, p99)": 7 of its 8 cells',
-        "1 TB does not fit on the disk of this machine, and no format here has the index that is asked",
-    ),
-    (
-        'Section 4, compression: "Parquet+ZSTD ≈ 5–10× compression on logs" against "Arrow IPC ≈ 2–3×"',
-        "it is of logs, which no dataset here is, and made-up rows compress as well as their maker decides; no system "
-        "here writes Arrow files: compression can be set for Parquet alone (streams.compression)",
-    ),
-    (
-        'Section 4, Arrow Flight: "2–5× on client-side serialization"',
-        "an expected impact, as are 6 of the 7 in that table, without a measurement; no system here answers queries "
-        "over HTTP with rows of text. What a server of Flight adds to a read is a claim of study deltars "
-        "(deltars-read-server)",
-    ),
-    (
-        "Sections 4 and 5: sketches of distinct values, vectors, bloom filters and value ranges of blocks",
-        "plans of kyma, 4 of 4 without a measurement on its page",
-    ),
-    (
-        "Release build, budgets of a query, idempotency within 24 hours: 3 rows of sections 1 and 3",
-        "features of kyma's server, which is in no registry",
-    ),
-)
+NOTES = notes_of(__file__)
 
 
 def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield the tables ingest-kyma, ingest-contradictions and ingest-not-here."""
     yield _cells(builder)
     yield _contradictions(builder)
-    columns = (Column("what", "What"), Column("reason", "Why it is not measured"))
-    rows = [list(pair) for pair in NOT_HERE]
-    yield builder.table("ingest-not-here", "What is not measured, and why", columns, rows, ())
+    yield not_here(builder, "ingest-not-here", "What is not measured, and why", __file__)
 
 
 def _cells(builder: TableBuilder) -> Table:
@@ -114,13 +73,7 @@ def _cells(builder: TableBuilder) -> Table:
         Column("p99", "p99", "ms", interval=True), Column("files", "Files"), Column("per_file", "Requests a file"),
         Column("errors", "Errors"),
     )  # fmt: skip
-    notes = [
-        "kyma's: one laptop, a development build, one run of 10 s a cell, no interval; its requests go over HTTP and "
-        "its 99th percentile contains the start of a Python interpreter. Ours: hot runs, no "
-        "HTTP; where no policy is named, writers are processes and a request is a commit. No "
-        "absolute number of one is a claim about the other."
-    ]
-    return builder.table("ingest-kyma", "kyma's cells, and ours", columns, rows, runs, notes)
+    return builder.table("ingest-kyma", "kyma's cells, and ours", columns, rows, runs, NOTES("ingest-kyma"))
 
 
 def _contradictions(builder: TableBuilder) -> Table:
@@ -170,9 +123,8 @@ def _contradictions(builder: TableBuilder) -> Table:
         Column("sentence", "The page"), Column("computed", "Computed from its numbers"),
         Column("value", "Value", interval=True), Column("unit", "Unit"), Column("meaning", "What follows"),
     )  # fmt: skip
-    notes = ["Intervals are those of rounding, of files one more or less, and of two kills."]
     title = "The page's statements, compared with its own numbers"
-    return builder.table("ingest-contradictions", title, columns, rows, (), notes)
+    return builder.table("ingest-contradictions", title, columns, rows, (), NOTES("ingest-contradictions"))
 
 
 def mistakes(measures: Measures) -> str:

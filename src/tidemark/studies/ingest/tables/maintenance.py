@@ -14,7 +14,7 @@ from tidemark.analysis.blocks import REPLICATES, BlockSample
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, listed
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, generator, quantile, share
-from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
+from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder, notes_of
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.load.maintenance import DONE
@@ -23,6 +23,8 @@ from tidemark.studies.ingest.metrics import NOT_COMPARABLE, outcomes, refusals
 from tidemark.studies.ingest.parts import MAINTAINED, MAINTENANCE, of_part
 from tidemark.studies.ingest.record import Maintenance, MaintenanceCall, OracleRecord
 from tidemark.systems.writers import CommitStatus
+
+NOTES = notes_of(__file__)
 
 Floats = NDArray[np.float64]
 FEWEST_ROUNDS = 3  # needed for an interval
@@ -238,17 +240,7 @@ def build(builder: TableBuilder) -> Iterator[Table]:
         rows += _of_series(series)
         rows += [_whole(control, NOTHING, kept_of(control))] if control and control.runs else []
         runs += [*series.runs, *(control.runs if control else ())]
-    notes = [
-        "Writers append to one table in a closed loop. Meanwhile one client counts the table's rows again and again, "
-        "and another one does, in rounds, what its client offers to keep the table small; 'none' is the same without. "
-        "Times of commits run from the first try to the acknowledgement; 'during it' are those that a call had a part "
-        "of, 'without' those that no call had. A pause is a time without an acknowledgement to any writer.",
-        "The oracle asks another client for all ids after the window. Where it does not report 'exact', times of "
-        "commits are no results. How long calls took is shown all the same.",
-        "Refused: because another commit came first, after the client's own tries. Data files are those on the disk, "
-        "at the first look, at the one with most, and after the window. A client reads with the library that writes; "
-        "peak memory is that of its process, with what it shares with others.",
-    ]
+    notes = NOTES("ingest-maintenance")
     yield builder.table("ingest-maintenance", "Maintenance while writers write", COLUMNS, rows, runs, notes)
 
 

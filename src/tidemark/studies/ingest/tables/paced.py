@@ -15,7 +15,7 @@ from contextlib import suppress
 from tidemark.analysis.formatting import listed, number
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import NotAvailable
-from tidemark.results.tables.table import SYSTEM_OF_SERIES, Table, TableBuilder, computed, tables_by
+from tidemark.results.tables.table import SYSTEM_OF_SERIES, Table, TableBuilder, computed, notes_of, tables_by
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.metrics import ABANDONED, CONFLICTS, FLUSHES_FAILED, PACED_P50, PACED_P99
 from tidemark.studies.ingest.parts import of_part
@@ -23,6 +23,7 @@ from tidemark.studies.ingest.record import Schedule
 from tidemark.studies.ingest.settings import PACED, PacedSettings
 from tidemark.studies.ingest.tables.writers import UNEQUAL, VERDICT, hot_column, hot_runs
 
+NOTES = notes_of(__file__)
 FURTHER = 4  # times the most writers that were measured: what the last column predicts
 
 
@@ -120,15 +121,7 @@ def _paced(builder: TableBuilder) -> Table:
         computed("off", "Prediction off by", off, "points"),
         computed("further", f"Refused with {FURTHER} times the writers, predicted", further, "%"),
     )
-    notes = [
-        "Hot runs. Each writer commits once in each interval, at a random moment of it, whatever the others do. "
-        "Not begun: commits of writers that fell behind by more than 10 s and stopped. Flushes whose first "
-        "call failed are what a service sees that does not retry by itself: a call counts once, with its retries.",
-        "Exposed: the time in which the commit of another writer makes one fail, if writers are independent: from the "
-        "share refused. A client that retries adds commits, so that shares grow faster than the model says: the "
-        "column 'Prediction off by' shows it, and is the error to expect of the last column at least.",
-        UNEQUAL,
-    ]
+    notes = [*NOTES("ingest-paced"), UNEQUAL]
     title = "Writers that commit at a set interval: refusals, and how they grow with writers"
     return builder.computed_table("ingest-paced", title, columns, chosen, hot_runs(chosen), notes)
 

@@ -10,7 +10,7 @@ from tidemark.analysis.formatting import Cell, attempt, estimate_text, listed
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate
-from tidemark.results.tables.table import SYSTEM_OF_SERIES, Table, TableBuilder, computed, tables_by
+from tidemark.results.tables.table import SYSTEM_OF_SERIES, Table, TableBuilder, computed, notes_of, tables_by
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.gateway.group_commit import DIRECT, POLICIES
@@ -45,6 +45,7 @@ from tidemark.studies.ingest.tables.writers import (
     null_share,
 )
 
+NOTES = notes_of(__file__)
 MEASURED = {
     ROWS: "", REQUESTS: "", COMMITS: "", P50: "Request: median", P99: "Request: p99", P999: "Request: p99.9",
     ERRORS: "Requests that ended in an error", REQUESTS_A_COMMIT: "", REQUESTS_A_FILE: "",
@@ -77,19 +78,7 @@ def _group(builder: TableBuilder) -> Table:
         computed("p99_over_direct", "p99 over direct", over_direct(P99), "x", interval=True),
         *bound_columns("Of the null system's requests", share),
     )
-    notes = [
-        "Hot runs, closed loop: a client sends its next request when the last is answered. direct: each request is a "
-        "commit, by as many clients of the table as there are clients, at most as many as the section sets. staged: a "
-        "buffer is one file and one commit, once it has 8,000 rows, 16 MiB, or a request that is 50 ms old, unless "
-        "the section sets others. bundled: several buffers' files are one commit.",
-        "The times are those of requests, from the client's sending to the answer, which comes after the commit that "
-        "holds the request. Delta's files that are committed together have counts of rows in the log, and no other "
-        "statistics.",
-        f"The null system commits nothing: its requests without gathering are what clients and front can do. Above "
-        f"{NEAR:g} % of them, a rate is in part that of the load generator. Its rows under the other policies are "
-        "what their timers leave.",
-        UNEQUAL,
-    ]
+    notes = [*NOTES("ingest-group", near=NEAR), UNEQUAL]
     title = "Requests of many clients, committed one by one or gathered"
     return builder.computed_table("ingest-group", title, columns, chosen, hot_runs(chosen), notes)
 
@@ -186,25 +175,7 @@ def _tail(builder: TableBuilder) -> Table:
         computed("late", "Due in the window, not begun at its end", late),
         *bound_columns("Of the null system's closed loop", partial(offered_share, measures, chosen)),
     )
-    notes = [
-        "Hot runs. Requests are due by a schedule: Poisson arrivals from the seed, or gaps of one length (constant). "
-        "A free writer (one) or client of the front (staged) takes the oldest that is due. Response: from the "
-        "intended start to the acknowledgement; wait: the part before the first try; service: the rest. All requests "
-        "that were due in the window count, those too that began after its end.",
-        "Before each window, the same writer or clients ask in a closed loop on the same table, not counted among "
-        "the responses: the offered rate is a share of the rate that they reach. Its p99 is from the raw times, then "
-        "with what HdrHistogram's rule adds where a request is expected every median cycle. p99.9 and p99.99 need ten "
-        "requests beyond them.",
-        "Offered, of what the service allows: the offered rate times the mean service in the window, where one writer "
-        "takes one request after the other. Above the share of the closed loop's rate, commits took longer than in the "
-        "closed loop, as they do where they slow down with every commit before; from 100 % on, the queue grows.",
-        "Overloaded: more than 100,000 requests were due and not begun, or the oldest had waited longer than the "
-        "section allows; the run ended there, and its times are lower bounds.",
-        f"The null system commits nothing: its closed loop is what the load generator can do. Offered rates above "
-        f"{NEAR:g} % of that are in part the load generator's, and the null system's waits are its own lateness. "
-        "Behind a front that gathers, its rate is what the front's timer leaves: ingest-group has what a front can do.",
-        UNEQUAL,
-    ]
+    notes = [*NOTES("ingest-tail", near=NEAR), UNEQUAL]
     title = "Requests by a schedule, and in a closed loop"
     return builder.computed_table("ingest-tail", title, columns, chosen, hot_runs(chosen), notes)
 

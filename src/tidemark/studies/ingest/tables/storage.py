@@ -1,6 +1,6 @@
-"""Tables of the files that commits and queries wait for: ingest-storage, with commit costs, and ingest-pruning.
+"""Tables of files: what commits wait for (ingest-storage, with their costs), and what queries and added columns read.
 
-The number of files that a query reads is no speed of a stream.
+The number of files that a query reads is no speed of a stream. A column may be added without touching a file.
 """
 
 from __future__ import annotations
@@ -15,9 +15,19 @@ from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, slope_of
 from tidemark.planner.cost_model import Cell as Shape
 from tidemark.planner.cost_model import Cost, rtt_of
-from tidemark.results.tables.table import SYSTEM, SYSTEM_OF_SERIES, Column, Table, TableBuilder, computed, tables_by
-from tidemark.runs.runset import Series
+from tidemark.results.tables.table import (
+    SYSTEM,
+    SYSTEM_OF_SERIES,
+    Column,
+    Table,
+    TableBuilder,
+    computed,
+    notes_of,
+    tables_by,
+)
+from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.metrics import (
+    ADD_COLUMN,
     COMMITS,
     FILES,
     NOT_COMPARABLE,
@@ -25,21 +35,27 @@ from tidemark.studies.ingest.metrics import (
     P99,
     QUERY_ALL,
     QUERY_ONE,
+    REWRITTEN,
     files_read,
 )
 from tidemark.studies.ingest.parts import of_part, part_name, settings_of
-from tidemark.studies.ingest.settings import ONE, PRUNING, STORAGE, PruningSettings, StorageSettings, WritersSettings
+from tidemark.studies.ingest.record import EvolutionRecord
+from tidemark.studies.ingest.settings import (
+    EVOLUTION,
+    ONE,
+    PRUNING,
+    STORAGE,
+    EvolutionSettings,
+    PruningSettings,
+    StorageSettings,
+    WritersSettings,
+)
 from tidemark.studies.ingest.tables.writers import VERDICT, hot_column, hot_runs
+from tidemark.studies.ingest.window.evolution import ACCEPTED, EARLIER
 from tidemark.systems.pruning_dataset import BY_NAME, PREDICATES
 
+NOTES = notes_of(__file__)
 ASKED = (P50, P99, COMMITS, FILES)
-NOTES = (
-    "Hot runs, one writer in a closed loop. The S3 server (SeaweedFS) is on loopback behind a proxy that adds the "
-    "round trip to each exchange, of clients and of the catalog server of Iceberg; databases stay. Bandwidth is not "
-    "limited. An acknowledged object is not on the disk: SeaweedFS answers before.",
-    "Serial round trips a commit: the slope of the median commit against the round trip (Theil-Sen; with two "
-    "distances it is the difference). It predicts a commit's cost at another distance, as far as only waiting changes.",
-)
 
 
 def is_far(series: Series) -> bool:
@@ -104,7 +120,7 @@ def _storage(builder: TableBuilder) -> Table:
         computed("trips", "Serial round trips a commit", trips, interval=True),
     )
     title = "Files in an S3 server: a commit by its distance"
-    return builder.computed_table("ingest-storage", title, columns, rows, hot_runs(rows), NOTES)
+    return builder.computed_table("ingest-storage", title, columns, rows, hot_runs(rows), NOTES("ingest-storage"))
 
 
 def trips_sentence(measures: Measures) -> str:
@@ -190,18 +206,51 @@ def _pruning(builder: TableBuilder) -> Table:
         Column("query_all", "Median query: all rows", "ms", interval=True),
         Column("query_one", "Median query: region", "ms", interval=True),
     )  # fmt: skip
-    notes = [
-        "Data files that a query was left to read by what the format keeps of each file (lowest and highest value). "
-        "File i holds hour i, one region, one integer and one word, so that files are as separate as they can be. "
-        "DuckLake and Iceberg by DuckDB: 'Total Files Read' of the plan that was carried out; PyIceberg: the files of "
-        "its plan; delta-rs: those that its log left to DataFusion. Rows were checked.",
-        "DuckDB 1.4.4 writes no lowest and highest values into the manifests of an Iceberg table, so that its files "
-        "cannot be distinguished; of a table that PyIceberg wrote, it reads no more files than PyIceberg does.",
-        "kyma keeps an index of values and of words; no format here has one, and PyIceberg has no filter for a text "
-        "that contains another. kyma's page has four more searches for words: whatever they look for, each reads all "
-        "files here, as the one that is measured does.",
-    ]
+    notes = NOTES("ingest-pruning")
     return builder.table("ingest-pruning", "Files that a query is left to read", columns, rows, hot_runs(found), notes)
 
 
-build = tables_by(_storage, _pruning)
+def evolved(run_set: RunSet) -> list[Series]:
+    """Return the series of the part."""
+    return list(of_part(run_set, EVOLUTION).select(harness=False))
+
+
+def earlier_writer(series: Series) -> str | None:
+    """Return how a writer that knows no added column fared, in all hot runs; None without runs."""
+    found = dict.fromkeys(run.record(EvolutionRecord).earlier_writer for run in series.hot_runs)
+    return "; ".join(found) or None
+
+
+def _evolution(builder: TableBuilder) -> Table:
+    chosen = evolved(builder.run_set)
+    columns = (
+        SYSTEM_OF_SERIES,
+        computed("columns", "Columns added", lambda series: EvolutionSettings.of(series).columns),
+        VERDICT,
+        *(hot_column(builder, each) for each in (ADD_COLUMN, REWRITTEN)),
+        computed("earlier_writer", "A writer that knows no added column", earlier_writer),
+    )
+    notes = NOTES("ingest-evolution", earlier=EARLIER)
+    title = "Columns added to a table with rows: time, files rewritten, and earlier writers"
+    return builder.computed_table("ingest-evolution", title, columns, chosen, hot_runs(chosen), notes)
+
+
+def change_sentence(measures: Measures) -> str:
+    """Return the sentence on the time of a change by system, and on writers that do not know the column."""
+    chosen = [each for each in evolved(measures.run_set) if each.hot_runs]
+    if not chosen:
+        raise NotAvailable("no column was added to a table")
+    found = sorted(((measures.hot(ADD_COLUMN, each), each.title) for each in chosen), key=lambda pair: pair[0].value)
+    rewriting = [each.title for each in chosen if measures.hot(REWRITTEN, each).value]
+    refused = [each.title for each in chosen if earlier_writer(each) != ACCEPTED]
+    said = listed([f"{title} {estimate_text(time.estimate('ms'))}" for time, title in found])
+    rewrite = f"{listed(rewriting)} rewrote data files for it" if rewriting else "no system rewrote a data file for it"
+    others = (
+        f"a writer that does not know the column is refused by {listed(refused)}"
+        if refused
+        else "writers that do not know the column go on"
+    )
+    return f"To add a column takes {said}; {rewrite}, and {others}."
+
+
+build = tables_by(_storage, _pruning, _evolution)

@@ -21,11 +21,12 @@ from tidemark.results.tables.table import (
     Table,
     TableBuilder,
     computed,
+    notes_of,
     tables_by,
 )
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.runs.views import one_a_system
+from tidemark.runs.views import all_runs, one_a_system
 from tidemark.studies.ingest.load.records import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
 from tidemark.studies.ingest.metrics import (
     ABANDONED,
@@ -48,6 +49,7 @@ from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.record import CommitRecord, OracleRecord
 from tidemark.studies.ingest.settings import ONE, OWN, RETRIES, WRITERS, WritersSettings
 
+NOTES = notes_of(__file__)
 SHARES = (CONFLICTS, ABANDONED, ERRORS, FLUSHES_FAILED)
 NEAR = 20.0  # percent of the null system's rate; above it, a rate is limited in part by the harness
 UNEQUAL = (
@@ -57,10 +59,6 @@ UNEQUAL = (
 
 def hot_runs(all_series: Sequence[Series]) -> list[Run]:
     return [run for series in all_series for run in series.hot_runs]
-
-
-def all_runs(all_series: Sequence[Series]) -> list[Run]:
-    return [run for series in all_series for run in series.runs]
 
 
 def _verdict(series: Series) -> Cell:
@@ -141,16 +139,7 @@ def _writers(builder: TableBuilder) -> Table:
         *(hot_column(builder, quantity) for quantity in MEASURED),
         computed("null_share", "Of the rate of the null system", share, "%"),
     )
-    notes = [
-        "Hot runs, closed loop: a writer begins the next batch when the last was acknowledged. Commits that were "
-        "acknowledged inside the window count; their times begin with the first try. Where the oracle does not report "
-        "'exact', acknowledged rows are not in the table as they should be, and speeds are no results.",
-        "Refused: as far as reported, see 'Counted by' in the table ingest-outcomes. Given up: refused in the last try "
-        "of the writer itself. Fairness: Jain's index, 1 where all writers have as many commits. Data files are those "
-        "on the disk, those of refused commits among them.",
-        f"The null system stores nothing. Above {NEAR:g} % of its rate, a rate is in part that of the load generator.",
-        UNEQUAL,
-    ]
+    notes = [*NOTES("ingest-writers", near=NEAR), UNEQUAL]
     title = "One table, many writers: commits, times, refusals"
     chosen = in_order(builder)
     return builder.computed_table("ingest-writers", title, columns, chosen, hot_runs(chosen), notes)
@@ -178,11 +167,7 @@ def _scaling(builder: TableBuilder) -> Table:
         computed("gain", "Over one writer", gain, "x", interval=True),
         computed("efficiency", "One table over a table each", efficiency, "x", interval=True),
     )  # fmt: skip
-    notes = [
-        "Hot runs. 'One table over a table each' is the part of a loss that the table is to blame for: with a table "
-        "each, as many writers share the machine and the catalog's server, and do not overtake each other.",
-        UNEQUAL,
-    ]
+    notes = [*NOTES("ingest-scaling"), UNEQUAL]
     title = "What more writers bring"
     return builder.computed_table("ingest-scaling", title, columns, chosen, hot_runs(chosen), notes)
 
@@ -216,14 +201,8 @@ def _outcomes(builder: TableBuilder) -> Table:
         Column("done", "Unknown: was done"), Column("not_done", "Unknown: was not"),
         Column("files", "Data files"), Column("referenced", "Of the table"), Column("errors", "First errors"),
     )  # fmt: skip
-    notes = [
-        "An attempt is one call of the client; what the client retries inside is one attempt. The oracle reads all ids "
-        "through another client: each acknowledged row must be there once, and no refused one; rows of an unknown "
-        "outcome may be there once or not at all, and are counted. Data files that are not of the table are left by "
-        "refused commits.",
-    ]
     title = "Final status of commits, and what exists afterwards"
-    return builder.table("ingest-outcomes", title, columns, rows, all_runs(all_series), notes)
+    return builder.table("ingest-outcomes", title, columns, rows, all_runs(all_series), NOTES("ingest-outcomes"))
 
 
 def _settings(builder: TableBuilder) -> Table:
@@ -242,12 +221,7 @@ def _settings(builder: TableBuilder) -> Table:
         Column("retries", "Retries of a commit"), Column("wait", "First wait", "ms"),
         Column("durability", "At the acknowledgement"), Column("notes", "Notes"),
     )  # fmt: skip
-    notes = [
-        "As shipped: DuckLake tries a commit again 10 times, first after 100 ms, then after half as much again each "
-        "time; delta-rs 15 times; PyIceberg 0.10 and DuckDB's Iceberg and Delta extensions never. Whatever a client "
-        "reports as refused is tried again by the writer itself, after a random wait of up to 10 ms, doubled each time "
-        "up to 200 ms."
-    ]
+    notes = NOTES("ingest-settings")
     title = "Retries of refused commits, and what an acknowledgement promises"
     return builder.table("ingest-settings", title, columns, rows, hot_runs(run_set.select()), notes)
 
