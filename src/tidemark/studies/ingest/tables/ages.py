@@ -77,7 +77,7 @@ def ages_of(series: Series) -> list[Age]:
 
 def _made(age: Age) -> str:
     at_once = age.found.at_once
-    return "its client" if at_once == 1 else f"the format's files, {at_once:,} commits at once"
+    return "its client" if at_once == 1 or age.age == 1 else f"the format's files, {at_once:,} commits at once"
 
 
 def _ages(builder: TableBuilder) -> Table:
