@@ -49,7 +49,9 @@ def wait_until_gone() -> Callable[[Iterable[int]], list[int]]:
 
 
 def is_running(pid: int) -> bool:
+    """Return True until a process has ended with all its threads: until then it cannot be waited for."""
     try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+        process = psutil.Process(pid)
+        return bool(process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1)
     except psutil.NoSuchProcess:
         return False
