@@ -16,19 +16,22 @@ html_static_path, html_css_files, templates_path = ["_static"], ["tables.css"], 
 html_show_copyright = html_show_sphinx = html_copy_source = False
 
 # Pages below another one in the navigation; those of index.md are in the order of its links, by section.
-BELOW = {"systems": "systems/*", "studies": "claims/*"}
+BELOW = {"systems": "systems/*", "studies": "studies/*"}
+OF_STUDY = "studies/"  # below each of them are its claims
 PAGE = re.compile(r"\]\(([\w/-]+)\.md\)")
 ANCHOR = re.compile(r'<a id="([^"]+)">')
-ABOVE = re.compile(r"\]\((\.\./\w+\.md)")
 TREE = "\n```{{toctree}}\n:hidden:\n:glob:\n{}\n\n{}\n```\n"
 
 
 def add_navigation(app, name, text):
     """Append the navigation, which a forge would show as code; pages above this folder are files to download."""
     del app
-    text[0] = ABOVE.sub(r"](path:\1", text[0])
+    above = "../" * (name.count("/") + 1)
+    text[0] = re.sub(rf"\]\(({re.escape(above)}\w+\.md)", r"](path:\1", text[0])
     if name in BELOW:
         text[0] += TREE.format("", BELOW[name])
+    if name.startswith(OF_STUDY):
+        text[0] += TREE.format("", f"/claims/{name.removeprefix(OF_STUDY)}")
     if name == "index":
         seen = set()
         for section in text[0].split("\n## ")[1:]:

@@ -80,15 +80,16 @@ TIERS = (
         45,
         5,
         (
-            "cli/pages",
-            "conformance/slow",
-            "end_to_end",
-            "findings",
+            # First those with tests of many minutes, so that no process is left with one when the others have ended.
+            "stacks",
             "nix",
+            "end_to_end",
+            "conformance/slow",
+            "services/slow",
+            "findings",
+            "cli/pages",
             "results/rebuilt",
             "scale",
-            "services/slow",
-            "stacks",
         ),
     ),
 )

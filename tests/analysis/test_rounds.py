@@ -95,6 +95,37 @@ def test_intervals_of_ratios_hold_the_truth_in_2000_data_sets(rounds: int, resta
         assert 0.93 <= held <= 0.975 and apart <= 0.07 and means >= 0.93
 
 
+@pytest.mark.parametrize("spread", [np.ones(9), np.linspace(0.4, 1.6, 9)], ids=["alike", "unlike"])
+def test_few_repeats_take_their_variance_from_all_modes_of_a_part(spread: np.ndarray) -> None:
+    """Three systems in three modes, measured twice: ratios of two systems, of two modes, and of both."""
+    rng = np.random.default_rng(7)
+    held, widths, of_mode = [], [], []
+    for _ in range(300):
+        found = rng.normal(size=(3, 3, 2)) * 0.086 * spread.reshape(3, 3, 1) + 0.1 * rng.normal(size=2)
+        given = [{f"{mode} {name}": dict(enumerate(row)) for name, row in enumerate(found[mode])} for mode in range(3)]
+        part = RoundVariance.of({name: each for one in given for name, each in one.items()})
+        cells: list[InRounds] = []
+        for one in given:
+            alone = RoundVariance.of(one)
+            assert part is not None and part.degrees == 8 and alone is not None and alone.degrees == 2
+            shrunk = alone.beside(part)
+            assert (shrunk.degrees, shrunk.effects) == (8, alone.effects)
+            cells += [InRounds(each, shrunk.own, shrunk.degrees) for each in one.values()]
+            first, other, _ = (InRounds(each, alone.own, alone.degrees) for each in one.values())
+            of_mode.append(half(*first.less(other).of_mean()))
+        for first, other in itertools.combinations(cells, 2):
+            difference = first.less(other)
+            widths.append(half(*difference.of_mean()))
+            held.append(abs(difference.mean) <= widths[-1])
+    assert 0.92 <= np.mean(held) <= 0.985 and np.mean(widths) < 0.7 * np.mean(of_mode)
+
+
+def test_many_rounds_of_a_mode_say_enough_by_themselves() -> None:
+    rng = np.random.default_rng(8)
+    own, part = (in_rounds(values(Design(5, deviation=deviation), ALIKE, rng), 1)[1] for deviation in (0.05, 0.5))
+    assert own.degrees == 24 and own.beside(part) == own
+
+
 def test_common_drift_does_not_widen_ratios() -> None:
     quiet, noisy = (coverage(Design(5, common=common), ALIKE, 200) for common in (0.0, 0.2))
     assert noisy[2] == pytest.approx(quiet[2], rel=0.02)

@@ -12,6 +12,7 @@ from typing import Any
 
 import typer
 
+from tidemark.cli.docs import snakemake_options
 from tidemark.cli.main import app
 from tidemark.cli.words import VALUES, explained
 from tidemark.config import load
@@ -122,15 +123,16 @@ def problem_of(words: tuple[str, ...], planned: bool = True) -> str | None:
         return str(plain)
 
 
-def options() -> set[str]:
-    """Return every option of every command."""
-    known = {"--help"}
+@cache
+def options() -> frozenset[str]:
+    """Return every option of every command, with those of Snakemake that `all` passes on."""
+    known = {"--help", *snakemake_options()}
     due: list[Any] = [typer.main.get_group(app)]
     while due:
         command = due.pop()
         due += getattr(command, "commands", {}).values()
         known |= {option for parameter in command.params for option in parameter.opts}
-    return known
+    return frozenset(known)
 
 
 def loose_options(text: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from tidemark.cli.docs import COMMANDS, commands_page
 from tidemark.cli.main import app
 from tidemark.errors import TidemarkError
 from tidemark.pipeline.build import all_claims
+from tidemark.results.reference.front import study_page
 from tidemark.studies.study import registry
 
 DONE, INTERRUPTED = 0, 130  # exit codes without an error
@@ -25,8 +26,18 @@ def text_of(page: str) -> str:
 
 def test_every_page_is_in_the_index_or_below_a_page_of_it() -> None:
     linked = {f"docs/{name}" for name in re.findall(r"\]\(([\w-]+\.md)", text_of("docs/index.md"))}
-    below = {page for page in PAGES if page.startswith(("docs/systems/", "docs/claims/"))}
+    below = {page for page in PAGES if page.startswith(("docs/systems/", "docs/studies/", "docs/claims/"))}
     assert linked | below | {"docs/index.md"} == {page for page in PAGES if page.startswith("docs/")}
+
+
+def test_every_study_has_a_page_and_an_entry_in_the_list_of_studies() -> None:
+    every = text_of("docs/studies.md")
+    assert sorted(re.findall(r"^## (\w+): ", every, re.MULTILINE)) == sorted(registry())
+    for name in registry():
+        title, question, conclusion, command, *_ = text_of(study_page(name)).split("\n\n")
+        assert f"\n#{title}\n" in every and title.startswith(f"# {name}: ") and "?" in question
+        assert conclusion.startswith("**") and command.startswith("```\n./tidemark all")
+        assert f"](studies/{name}.md)" in every and f"](claims/{name}.md)" in every
 
 
 def test_page_of_commands_is_as_the_commands_are() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,18 @@ def test_claim_is_an_object_of_the_ledger() -> None:
     assert claim["verdict"].upper() in text and claim["ours_text"] in text and claim["retest"]["command"] in text
 
 
+def test_time_of_a_claims_command_is_that_of_the_artifact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = ("show", "claim", "growth-single-pyiceberg", "--results", str(REPOSITORY / "reference"))
+    (row,) = re.findall(r"^\| \[`growth-single-pyiceberg`\].*", (REPOSITORY / "ARTIFACT.md").read_text(), re.MULTILINE)
+    time, disk, command = row.strip("| ").split(" | ")[-3:]
+    monkeypatch.chdir(REPOSITORY)
+    text = printed(*claim)
+    assert command.strip("`") in text and f"about {time}, {disk} of disk" in text
+    monkeypatch.chdir(tmp_path)  # without a configuration there is no plan, and no time
+    text = printed(*claim)
+    assert command.strip("`") in text and f"{disk} of disk" in text and "about" not in text.splitlines()[-1]
+
+
 def test_configuration_is_that_of_the_text() -> None:
     assert json.loads(printed("show", "config", *CONFIG, "--json")) == yaml.safe_load(
         printed("show", "config", *CONFIG)
@@ -96,6 +109,16 @@ def test_comparison_has_its_counts_without_rows_and_as_a_table_for_machines(tmp_
     assert table["rows"] and {row[0] for row in table["rows"]} == {"freshness"}
     summary = printed(*words, "--summary").splitlines()
     assert summary[1] == f"- {table['notes'][0]}" and not any(line.startswith("|") for line in summary)
+
+
+def test_compared_claims_can_be_chosen_by_verdict(tmp_path: Path) -> None:
+    reference = str(REPOSITORY / "reference")
+    words = ("compare", reference, reference, "--output", str(tmp_path), "--study", "ingest", "--json")
+    (every,) = json.loads(printed(*words))
+    (chosen,) = json.loads(printed(*words, "--verdict", "not-reproduced"))
+    assert chosen["rows"] == [row for row in every["rows"] if "not reproduced" in row]
+    assert 0 < len(chosen["rows"]) < len(every["rows"]) and chosen["notes"] == every["notes"]
+    assert json.loads((tmp_path / "agreement.json").read_text())["rows"] == every["rows"]
 
 
 def test_results_are_those_of_the_table_of_systems() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.paths import REPOSITORY
 from tidemark.pipeline.commit_costs import FILE, CommitCosts
+from tidemark.pipeline.plan import make_plan
 from tidemark.planner.cost_model import FAR, MANY, PLAIN
 from tidemark.planner.frontier import PolicyCost
 from tidemark.planner.prediction import NEEDED
@@ -50,6 +52,15 @@ def asked(results: Path, *more: str) -> dict[str, Any]:
     assert done.exit_code == 0, done.output
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def test_marked_runs_behind_the_numbers_are_counted(results: Path) -> None:
+    kept = REPOSITORY / "reference"  # its runs with S3 and with several writers are those of ingest
+    (about,) = (each for each in json.loads((kept / FILE).read_text())["about"] if each["study"] == "ingest")
+    said = f"{about['marked_runs']} of {about['all_runs']} runs of the study ingest behind these numbers are marked"
+    done = CliRunner().invoke(app, [*QUESTION, "--store-latency", "20ms", "--results", str(kept)])
+    assert done.exit_code == 0 and done.stdout.splitlines()[1].startswith(said) and about["marked_runs"] > 0
+    assert [each.startswith(said) for each in asked(kept)["marked"]] == [True] and asked(results)["marked"] == []
 
 
 def test_plan_lists_sufficient_systems_and_their_batch_sizes(results: Path, tmp_path: Path) -> None:
@@ -145,7 +156,12 @@ def test_unbeaten_policies_of_upkeep_are_named_or_the_command_that_tells(tmp_pat
     assert "none within 1 s; the freshest: DuckLake every 1 s" in CliRunner().invoke(app, [*question, "1s"]).stdout
     (tmp_path / FILE).write_text(to_json(replace(costs, policies=())))
     done = CliRunner().invoke(app, [*question, "10s"])
-    assert f"what would tell: ./tidemark all --preset {UPKEEP_PRESET} (15 minutes after set-up)" in str(done.exception)
+    told = re.search(r"what would tell: ./tidemark all (.*) \(25 minutes after set-up\)", str(done.exception))
+    assert told and f"--preset {UPKEEP_PRESET} " in told[1]
+    words = shlex.split(told[1])
+    values = [f"preset={UPKEEP_PRESET}", *words[words.index("--config") + 1 :]]
+    measured = make_plan(load(REPOSITORY / "config.yaml", values)).series
+    assert {dict(each.settings)["rate"] for each in measured} == {2000}
     assert getattr(done.exception, "exit_code", None) == 14
 
 

@@ -50,13 +50,13 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *wo
         (("show", "config", "--keep-tables"), "no option --keep-tables; write --config keep_tables=VALUE"),
         (("list", "series", "--modes", "[batch]"), "no option --modes; write --config streams.modes=[batch]"),
         (("show", "config", "--warm", "1s"), "no option --warm; write --config freshness.warm=1s"),
-        (("list", "series", "--xml"), "no option --xml; './tidemark --help' lists the commands"),
+        (("list", "series", "--xml"), "no option --xml; './tidemark list series --help' says more"),
         (("show", "config", "--configfil", "x"), "no option --configfil; did you mean --config or --configfile?"),
         (("overhead", "--x"), "no option --x;"),
         (("list", "series", "-n"), "no option -n;"),
         (("list", "series", "smoke"), "found 'smoke'; allowed: options, and values such as --config protocol=smoke"),
         (("show", "config", "--config", "protocol=smoke", "now"), "found 'now'"),
-        (("list", "versions", "--protocol", "smoke"), "no option --protocol; './tidemark --help'"),
+        (("list", "versions", "--protocol", "smoke"), "no option --protocol; './tidemark list versions --help'"),
         (("doctor", "now"), "unexpected extra argument"),
         (("nope",), "No such command 'nope'"),
         (("-q", "-v", "list", "stacks"), "found both --quiet and --verbose; allowed: one of them"),
@@ -110,6 +110,8 @@ WRONG_PLACES = [
     (("list", "claims", "--study", "stream"), 2, "found no study 'stream'"),
     (("list", "claims", "--verdict", "held"), 2, "--verdict: found 'held'; allowed: reproduced, not-reproduced, "),
     (("compare", "results", "results", "--study", "stream"), 2, "found no study 'stream'"),
+    (("compare", "results", "results", "--verdict", "held"), 2, "--verdict: found 'held'; allowed: reproduced, "),
+    (("compare", "results", "results", "--verdict", "reproduced"), 2, "--verdict: found no claims; allowed where "),
     (("completion", "tcsh"), 2, "'tcsh' is not one of 'bash', 'zsh', 'fish'"),
     (("show", "claim", "inlining-single", "--results", "/nope"), 2, "/nope: is not there"),
     (("show", "claim", "nope"), 2, "found no claim 'nope'"),
@@ -124,7 +126,7 @@ WRONG_PLACES = [
     (("show", "config", "--study", "stream", *CONFIG), 2, "found no study 'stream'"),
     (("advise", "--rate", "5", "--fresh", "10s", "--results", "/nope"), 2, "/nope: is not there"),
     (("anatomy", "nope"), 2, "found no system 'nope'; './tidemark list systems' lists them"),
-    (("anatomy", "flink-iceberg"), 2, "found 'flink-iceberg', which is "),
+    (("anatomy", "null-catalog"), 2, "found 'null-catalog', which is "),
     (("anatomy", "null", "--commits", "0,1"), 2, "--commits: found '0,1'; allowed: numbers from 1"),
     (("anatomy", "null", "--option", "storage"), 2, "--option: found 'storage'; allowed: KEY=VALUE"),
     (("anatomy", "null", "--option", "storage=s3"), 2, "found an option that 'null' does not have"),
@@ -136,6 +138,11 @@ WRONG_PLACES = [
     (("releases", "null", "1.0"), 2, "found 'null', whose client is in no stack; allowed: "),
     (("releases", "delta-rs", "newest"), 2, "VERSION: found 'newest'; allowed: a release of deltalake, such as 1.5.5"),
     (("releases", "delta-rs", "1.5", "--commits", "0"), 2, "--commits: found '0'; allowed: numbers from 1"),
+    (("releases", "delta-rs", "1.6.6", "1.5.0"), 2, "found 1.6.6 before 1.5.0; allowed: each release once, oldest"),
+    (("releases", "delta-rs", "1.5.0", "1.5.0"), 2, "found 1.5.0 before 1.5.0; allowed: each release once, oldest"),
+    (("releases", "delta-rs", "precision=2"), 2, "VERSION: found none; allowed: releases of deltalake"),
+    (("releases", "delta-rs", "1.5.0", "1.6.6"), 2, "config.yaml: cannot be read"),
+    (("releases", "delta-rs", "1.5.0", "1.6.6", *CONFIG, "--config", "precision=x"), 2, "key 'precision': found"),
     (("releases", "delta-rs", "1.5", "--stack", "nope"), 2, "found 'nope'; allowed: current"),
     (("finding", "nope"), 2, "found no finding 'nope'"),
     (("finding", "power-failure", "--keep", "file"), 2, "'file' is a file"),
@@ -260,4 +267,4 @@ def test_commands_with_values_are_those_with_hints() -> None:
             command = command.commands[word]
         if any(parameter.metavar == VALUES for parameter in command.params):
             with_values.add(" ".join(path))
-    assert with_values == {"all", "list series", "show config", "overhead", "clean"}
+    assert with_values == {"all", "list series", "show config", "overhead", "clean", "releases"}

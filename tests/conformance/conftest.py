@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from tests.tiers import TOOLS
 
 from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
@@ -46,12 +47,17 @@ IN_COMMON = {
 }
 
 
+# The default tier writes to these; it fetches no tool of another system.
+BY_DEFAULT = {name: kind for name, kind in of_kind(TableSystem).items() if set(kind.tools) <= set(TOOLS)}
+
 # With a stack's libraries, only what these can change is tested again: not clients that have the same release in each
 # stack or whose client another one tests (these write and read once, in core), and not tests of our servers and
 # settings, in which no client of a stack makes a difference. DuckLake's catalog in PostgreSQL and its inlining are
 # tested by one system each, and not by the one that has both.
-SAME_IN_EACH_STACK = ("delta-rs", "lance", "null")
+SAME_IN_EACH_STACK = ("delta-rs", "lance", "null", "parquet-datafusion")
 TESTED_BY_OTHERS = (*CATALOGS, "ducklake-inlined-postgres")
+CORE = ("test_core.py", "test_other_tools.py")
+ASKED_BY_US = ("nessie-", "rest-")  # servers of catalogs, whose client is Tidemark's own
 WITHOUT_A_STACK = (
     "test_a_new_system.py",
     "test_hudi_timeline.py",
@@ -66,6 +72,7 @@ OF_SERVERS = {
     "test_server_that_does_not_flush_is_reported_as_such",
     "test_server_that_does_not_flush_makes_fewer_syncs_than_writes",
     "test_catalog_that_writes_without_hadoop_starts_no_program",
+    "test_cut_at_a_random_moment_is_recognized",
 }
 BY_CATALOG = pytest.mark.long(reason="behaviour that does not depend on DuckLake's catalog")
 BY_STACK = pytest.mark.long(reason="a stack's libraries do not change it")
@@ -78,8 +85,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.path.name in WITHOUT_A_STACK
         or getattr(item, "originalname", "") in OF_SERVERS
         or (
-            item.path.parent.name != "core"
-            and any(f"[{name}" in item.name for name in (*SAME_IN_EACH_STACK, *TESTED_BY_OTHERS))
+            item.path.name not in CORE
+            and any(f"[{name}" in item.name for name in (*SAME_IN_EACH_STACK, *TESTED_BY_OTHERS, *ASKED_BY_US))
         )
     ):
         item.add_marker(BY_STACK)
@@ -139,7 +146,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[S
 
 @pytest.fixture
 def open_table(servers: Servers, tmp_path: Path) -> Iterator[Callable[..., System]]:
-    """Yield a function that opens a table of a system; the table is closed when the test ends."""
+    """Yield a function that opens a table of a system; the table is closed and dropped when the test ends."""
     with ExitStack() as stack:
         count = 0
 
@@ -153,6 +160,7 @@ def open_table(servers: Servers, tmp_path: Path) -> Iterator[Callable[..., Syste
             services = {needed: servers.get(needed) for needed in kind.needs_for(chosen)}
             given = Context(directory, services, **{"rows_per_write": 1000, "tools": servers.tools(kind), **context})
             system = kind(given, chosen)
+            stack.callback(system.drop)
             stack.callback(system.close)
             return system
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tidemark.studies.ingest.window.evolution import EARLIER, rows_with, wrong_values
+from tidemark.studies.ingest.window.one_client import EARLIER, rows_with, wrong_values
 from tidemark.systems.pruning_dataset import rows_of, schema
 from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem

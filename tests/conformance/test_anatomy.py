@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.conftest import OF_A_STACK
-from tests.conformance.planted import OneMoreRequest, OneMoreStatement, OneMoreSyncAndFile
+from tests.conformance.planted import LosesItsThirdCommit, OneMoreRequest, OneMoreStatement, OneMoreSyncAndFile
 from typer.testing import CliRunner
 
 from tidemark.cli.main import app
-from tidemark.errors import CountsDiffer
+from tidemark.errors import CountsDiffer, OracleError
 from tidemark.machine.strace import why_not
-from tidemark.measure.anatomy import session
+from tidemark.measure.anatomy import session, writers
 from tidemark.paths import REPOSITORY, Workspace
 from tidemark.runs.anatomy import Anatomy, Source
 from tidemark.systems.base import System, Variant
@@ -31,7 +31,7 @@ KEPT = REPOSITORY / "reference" / "anatomy"
 @pytest.fixture(autouse=True)
 def found_by_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the client's process import the planted systems."""
-    monkeypatch.setattr(session, "IMPORTED_FROM", [*session.IMPORTED_FROM, REPOSITORY])
+    monkeypatch.setattr(writers, "IMPORTED_FROM", [*writers.IMPORTED_FROM, REPOSITORY])
 
 
 def anatomy(kind: type[System], workspace: Workspace) -> Anatomy:
@@ -65,6 +65,13 @@ def test_commit_of_delta_rs_and_one_more_file_and_sync(workspace: Workspace) -> 
     assert set(plain.not_counted) >= {Source.SQL, Source.NETWORK}
     traced = {"fsync by the client", "create by the client"} if why_not() is None else set()
     assert differing(more, plain) == {"data files", *traced}
+
+
+def test_lost_commit_is_an_error_that_counts_the_rows(workspace: Workspace) -> None:
+    with pytest.raises(
+        OracleError, match=r"20 commits wrote: 20 ids were acknowledged, the table holds 19 rows: 1 miss"
+    ):
+        anatomy(LosesItsThirdCommit, workspace)
 
 
 def test_commit_of_ducklake_and_one_more_statement(workspace: Workspace) -> None:

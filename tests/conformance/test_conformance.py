@@ -22,6 +22,7 @@ import pytest
 from tidemark.measure import table_calls
 from tidemark.measure.table_calls import hold, read
 from tidemark.services.base import files_below
+from tidemark.services.postgres import Postgres
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import Capability, System
 from tidemark.systems.duckdb_table import DuckDBSystem
@@ -30,7 +31,7 @@ from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
 
 from .checks import OpenTable, assert_holds, holds_infinity, reads, write_all
-from .conftest import is_here, skip_where_it_is_not
+from .conftest import Servers, is_here, skip_where_it_is_not
 from .trips import (
     EXTREMES,
     GREEN,
@@ -225,6 +226,25 @@ def test_closes_twice(kind: type[System], open_table: OpenTable) -> None:
     write_all(system, [trips(YELLOW, 1)])
     system.close()
     system.close()
+
+
+@pytest.mark.parametrize("name", [name for name, kind in of_kind(TableSystem).items() if Postgres in kind.needs])
+def test_dropped_table_leaves_no_database(name: str, open_table: OpenTable, servers: Servers) -> None:
+    """Databases of earlier windows are files that each later window looks for in the page cache."""
+    postgres = servers.get(Postgres)
+    before = databases(postgres)
+    system = open_table(of_kind(TableSystem)[name])
+    write_all(system, [trips(YELLOW, 1)])
+    assert len(databases(postgres) - before) == 1
+    system.close()
+    system.drop()
+    system.drop()
+    assert databases(postgres) == before
+
+
+def databases(postgres: Postgres) -> set[str]:
+    with postgres.connect(autocommit=True) as connection:
+        return {name for (name,) in connection.execute("SELECT datname FROM pg_database").fetchall()}
 
 
 def test_declared_libraries_are_installed(kind: type[System]) -> None:

@@ -87,6 +87,19 @@ def test_rows_of_two_processes_are_all_stored(name: str, open_table: OpenTable, 
         assert found == sorted(acknowledged)
 
 
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.hands_over])
+def test_rows_of_one_other_process_are_stored(name: str, open_table: OpenTable, processes: ProcessPoolExecutor) -> None:
+    system = open_table(KINDS[name])
+    system.create(YELLOW)
+    system.write(trips(YELLOW, 1))
+    before = system.commits()
+    ids, refused = processes.submit(write, system.client_factory(), 1, 8).result(timeout=120)
+    assert refused == [] and sorted(system.ids().to_pylist()) == sorted([0, *ids])
+    system.write(trips(YELLOW, 1, 1))
+    assert sorted(system.ids().to_pylist()) == sorted([0, 1, *ids]) and system.commits() == before + 9
+    assert "for one writer" in system.refuses_writers(system.options)
+
+
 @pytest.mark.parametrize(
     "name", [name for name, kind in DECLARED.items() if kind.refuses_bundles(kind.Options()) is None]
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -163,7 +164,8 @@ def assert_same_rows(found: pa.Table, written: pa.Table, schema: pa.Schema) -> N
     assert found.schema.names == schema.names
     assert found.schema.types == schema.types
     found, written = found.sort_by("id").combine_chunks(), written.cast(schema).sort_by("id").combine_chunks()
-    assert found.column("id").to_pylist() == written.column("id").to_pylist()
+    ids, ours = (Counter(table.column("id").to_pylist()) for table in (found, written))
+    assert ids == ours, f"{(ours - ids).total():,} rows are missing, {(ids - ours).total():,} are too many"
     for name in schema.names:
         left, right = found.column(name), written.column(name)
         if pa.types.is_floating(left.type):

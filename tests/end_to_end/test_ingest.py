@@ -11,9 +11,8 @@ import pytest
 
 from tidemark.machine import power
 from tidemark.results.reference.run_files import meanings
-from tidemark.studies.ingest.window.ages import AtAge
 from tidemark.studies.ingest.window.ambiguity import Attempted
-from tidemark.studies.ingest.window.evolution import Added
+from tidemark.studies.ingest.window.one_client import Added, AtAge
 
 from .conftest import MakeSandbox
 from .sandbox import Sandbox

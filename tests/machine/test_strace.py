@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tidemark.machine.strace import DOES, READS, completed, killing, operations, tracing, why_not
+from tidemark.machine.strace import DOES, READS, between, completed, killing, operations, tracing, why_not
 
 FOLDER = Path("/t")
 RECORDED = """\
@@ -50,6 +50,12 @@ for number in range(int(sys.argv[2])):
 print("done", flush=True)
 sys.stdin.readline()
 """
+
+
+def test_calls_outside_of_a_stretch_of_time_are_left_out() -> None:
+    found = [line.split()[1] for line in between([*RECORDED.splitlines(), "7"], 1.2, 1.3)]
+    assert set(found) == {"1.2", "1.3"}
+    assert operations(completed(between(RECORDED.splitlines(), 1.15, 9.0)), FOLDER)["fsync"] == 0, "it began before"
 
 
 def test_operations_in_a_folder_are_told_by_arguments_and_results() -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from tidemark.errors import ConfigError, Incomparable
 from tidemark.measure.anatomy.client import batches
-from tidemark.measure.anatomy.kinds import kind_of
-from tidemark.measure.anatomy.session import exchanged, steps, waits, written
+from tidemark.measure.anatomy.session import exchanged, kind_of, steps, waits, written
+from tidemark.measure.anatomy.writers import is_commit
 from tidemark.runs.anatomy import CLIENT, SERVER, Anatomy, Source, Step, merged
-from tidemark.services.counting_proxy import Exchange
+from tidemark.services.proxies import Exchange
 
 FSYNC, SENT = "fsync by the client", "bytes to PostgreSQL"
 
@@ -176,6 +176,20 @@ def test_each_asker_has_counts_of_its_own() -> None:
         "bytes to Store by the catalog's server": 20,
         "round trips to Store by the catalog's server": 2,
     }
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "found"),
+    [
+        ("POST /v1/namespaces/one/tables/trips", 9, True),
+        ("POST /v1/namespaces/one/tables/trips", 0, False),
+        ("GET /v1/namespaces/one/tables/trips", 9, False),
+        ("POST /v1/namespaces/one/tables/trips/metrics", 9, False),
+        ("POST /v1/namespaces/one/tables", 9, False),
+    ],
+)
+def test_commit_to_a_catalog_is_told_by_its_request(asked: str, answered: int, found: bool) -> None:
+    assert is_commit(Exchange(asked.split()[0], 1.0, 2.0, 10, answered, asked)) is found
 
 
 @pytest.mark.parametrize("columns", [2, 21, 100])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,21 @@ def test_twin_is_the_first_storing_system_with_the_same_options_under_a_second_n
     of = [(found[name].system, found[name].options, found[name].settings) for name in ("mine", "mine-twin")]
     assert of[0] == of[1] and found["mine-twin"].title == "mine-twin"
     assert {spec.name for spec in made("protocol=reference", systems).series} == set(found)
+
+
+def test_a_repeat_has_every_series_once_and_the_parts_of_a_study_one_after_another() -> None:
+    plan = make_plan(load(SHIPPED, ["studies=[ingest, catalogs]", "protocol=smoke", "repeats=3"]))
+    repeats = [[spec for spec in plan.series if spec.repeat == number] for number in (1, 2, 3)]
+    assert [spec for each in repeats for spec in each] == list(plan.series)
+    for each in repeats:
+        assert len([study for study, _ in groupby(spec.study for spec in each)]) == 2
+    parts = [
+        [part for part, _ in groupby((spec.study, dict(spec.settings).get("part")) for spec in each)]
+        for each in repeats
+    ]
+    assert all(len(each) == len(set(each)) > 5 for each in parts) and len({tuple(each) for each in parts}) > 1
+    orders = [[spec.repeated_id for spec in each] for each in repeats]
+    assert len({tuple(sorted(order)) for order in orders}) == 1 and len({tuple(order) for order in orders}) == 3
 
 
 def test_processor_sweep_is_limited_to_the_processors_of_the_machine() -> None:

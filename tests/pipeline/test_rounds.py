@@ -105,15 +105,16 @@ def test_first_round_is_a_block_and_then_each_three_are(tmp_path: Path) -> None:
     def rounds_of_jobs(*typed: str) -> list[list[int]]:
         own = "streams.protocols={own: {window_seconds: 5, runs: 2, rounds: 8, block: 3}}"
         plan = make_plan(load(SHIPPED, [own, "protocol=own", "streams.systems={ducklake: {}, delta-rs: {}}", *typed]))
-        assert [made.number for made in to_make(plan, Workspace(tmp_path))] == (
-            [1, 4, 8] if not typed else [1, 2, 4, 8]
-        )
+        assert [made.number for made in to_make(plan, Workspace(tmp_path))] == [1, 4, 8]
         jobs = [[spec.repeat for spec in job] for job in plan.jobs() if job[0].in_round]
         assert all(job == sorted(job) for job in jobs), "one round after the other"
+        assert all(len({spec.stack for spec in job}) == 1 for job in plan.jobs()), "a client process has one stack"
         return [sorted(set(job)) for job in jobs]
 
-    assert rounds_of_jobs() == [[1], [2, 3, 4], [5, 6, 7], [8]]
-    assert rounds_of_jobs("stacks=[thesis, current]") == [[number] for number in range(1, 9) for _ in range(2)]
+    blocks = [[1], [2, 3, 4], [5, 6, 7], [8]]
+    assert rounds_of_jobs() == blocks
+    both = rounds_of_jobs("stacks=[thesis, current]")
+    assert both == [block for block in blocks for _ in range(2)], "the stacks of a block follow one another"
 
 
 def test_repeats_of_the_command_line_count_rounds_and_the_series_after_them() -> None:

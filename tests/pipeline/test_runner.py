@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from tidemark.runs.outcome import Outcome, outcome_path
 SHIPPED = Path(__file__).parents[2] / "config.yaml"
 HOLD = """
 import os, sys, time
+from dataclasses import replace
 from pathlib import Path
 from tidemark.paths import Workspace
 from tidemark.pipeline.runner import take_lock
@@ -59,6 +61,10 @@ def test_dry_run_says_series_minutes_and_gigabytes(plan: Plan, tmp_path: Path) -
         first
     )
     assert systems == "streams, stack thesis: ducklake, null; each as single" and "-v" in last
+    (archive := tmp_path / "runs.zip").write_bytes(b"made elsewhere")
+    rebuilt = replace(plan, config=replace(plan.config, archive=archive))
+    (said,) = pipeline.what_would_follow(rebuilt, Workspace(tmp_path))
+    assert re.search(rf"made from {archive}, in results/archive-\w+/results, and nothing measured", said)
 
 
 def hold(folder: Path) -> subprocess.Popen[str]:

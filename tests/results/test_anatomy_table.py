@@ -62,6 +62,15 @@ def test_a_row_sums_what_a_column_has_and_shows_growth(tmp_path: Path) -> None:
     assert first == second == "| One | thesis | 2-3 | 10 | 8-9 → 71-72 | 3 | 2 | – | – | 4 | 6 | 5 |"
 
 
+def test_a_pipeline_is_named_and_has_a_dash_for_what_is_not_counted() -> None:
+    settings = {"trigger": "1000 ms"}
+    found = of_one(LAST, rows=1, not_counted={"round trips in series": "the broker is not seen"}, pipeline=settings)
+    _, _, only = anatomy_table([found])
+    assert only.startswith("| One, a pipeline | thesis | 2-3 |") and only.endswith("| 4 | 6 | – |")
+    _, *others = sequence_lines([of_one(LAST, title="Two"), replace(found, steps=())])
+    assert others == [], "it asks a server, although no sequence of it is kept"
+
+
 def test_none_and_unreadable_counts_are_said(tmp_path: Path) -> None:
     assert list(anatomy_table(kept_counts(tmp_path))) == [EMPTY]
     assert list(distance_table([], [])) == list(sequence_lines([])) == list(columns_table([])) == [EMPTY]

@@ -19,8 +19,9 @@ from tidemark.pipeline.build import claim as find_row
 from tidemark.results.claims.claims import (
     INCONCLUSIVE,
     NOT_REPRODUCED,
-    NOT_TESTABLE,
     REPRODUCED,
+    UNTESTED,
+    WITHOUT_A_VALUE,
     Region,
     load_claims,
 )
@@ -63,7 +64,7 @@ def test_a_merge_is_that_of_the_repeats_that_timed_one(tmp_path: Path) -> None:
             run["merge"] = None
             path.write_text(json.dumps(run))
     (row,) = (row for row in judge(results).rows if row.claim.id == "flush-against-merge")
-    assert row.judgements[0].ours is not None and row.judgements[0].verdict != NOT_TESTABLE
+    assert row.judgements[0].ours is not None and row.judgements[0].verdict != UNTESTED
 
 
 def test_the_shipped_claims_are_many_and_use_every_measure() -> None:
@@ -118,12 +119,12 @@ def test_ratio_interval_contains_the_true_value(rows: dict[str, Row]) -> None:
         ("throughput-batch-iceberg-duckdb-inlined", REPRODUCED),
         ("growth-single-pyiceberg", REPRODUCED),
         ("threads-harm-ducklake", REPRODUCED),
-        ("threads-no-gain", NOT_TESTABLE),
+        ("threads-no-gain", UNTESTED),
         ("files-per-commit-iceberg", REPRODUCED),
         ("file-size-single-pyiceberg", NOT_REPRODUCED),
-        ("delta-between", NOT_TESTABLE),
-        ("flush-single-write-ducklake", NOT_TESTABLE),
-        ("write-single-pyiceberg-ducklake", NOT_TESTABLE),
+        ("delta-between", UNTESTED),
+        ("flush-single-write-ducklake", UNTESTED),
+        ("write-single-pyiceberg-ducklake", UNTESTED),
     ],
 )
 def test_verdicts(rows: dict[str, Row], identity: str, verdict: str) -> None:
@@ -179,7 +180,7 @@ def test_untestable_claim_states_the_reason(rows: dict[str, Row]) -> None:
         assert "protocol=thesis" in rows[name].retest.command
     for row in rows.values():
         (judgement,) = row.judgements
-        assert (judgement.ours is None) == (judgement.verdict == NOT_TESTABLE)
+        assert (judgement.ours is None) == (judgement.verdict in WITHOUT_A_VALUE)
         assert judgement.ours is not None or judgement.reason
 
 
@@ -211,7 +212,7 @@ def test_a_run_that_lost_events_is_no_evidence(tmp_path: Path) -> None:
     manifest["oracle"] |= {"verdict": False, "missing": 1}
     path.write_text(json.dumps(manifest))
     row = find_row(results, "inlining-single").first
-    assert row.verdict == NOT_TESTABLE and "does not hold what was acknowledged" in (row.reason or "")
+    assert row.verdict == UNTESTED and "does not hold what was acknowledged" in (row.reason or "")
 
 
 def test_lukewarm_start_is_no_evidence_for_cold_runs(tmp_path: Path) -> None:
@@ -221,7 +222,7 @@ def test_lukewarm_start_is_no_evidence_for_cold_runs(tmp_path: Path) -> None:
         manifest["cold_proof"]["verdict"] = "lukewarm"
         path.write_text(json.dumps(manifest))
     row = find_row(results, "cold-effect-single").first
-    assert row.verdict == NOT_TESTABLE and "was no cold start but lukewarm" in (row.reason or "")
+    assert row.verdict == UNTESTED and "was no cold start but lukewarm" in (row.reason or "")
 
 
 def test_ledger_is_written_in_three_formats_reproducibly(tmp_path: Path) -> None:

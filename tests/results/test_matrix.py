@@ -14,7 +14,7 @@ from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.paths import ANSWER
 from tidemark.pipeline.build import build_claims, build_report
-from tidemark.results.report.answer import answers, in_lines, read_first
+from tidemark.results.report.answer import answers, in_lines, of_one, read_first
 from tidemark.results.report.summary_table import (
     Group,
     Subject,
@@ -147,13 +147,28 @@ def test_files_without_a_format_are_a_bound_and_not_ranked(measured: Group, monk
     assert outside == {"ducklake": "Files without a table format", "null": "The harness stores nothing"}
     assert not set(outside) & {row.asked.system for row, _ in found.ranked(QUESTIONS, place)}
     bare = {name for name, kind in systems().items() if kind.format == "Parquet"}
-    assert bare == {"parquet-local", "parquet-hdfs", "parquet-on-spark"}
+    assert bare == {"parquet-datafusion", "parquet-local", "parquet-hdfs", "parquet-on-spark"}
 
 
 def test_only_measured_system_is_not_reported_as_different(tmp_path: Path) -> None:
     (group,) = made(tmp_path, [FAST, replace(NULL, median_ms=0.5)], window_s=2.0)
     lines = in_lines(answers(group, QUESTIONS), synthetic=False, repeated=True)
     assert lines[-1].startswith("Compared: fastest for single events: no other system has a value")
+
+
+def test_numbers_of_the_only_system_are_printed_in_place_of_a_ranking(tmp_path: Path) -> None:
+    """It is too slow for 100 commits, so no question that ranks systems has an answer."""
+    results = write_run_set(tmp_path / "one", [SLOW, replace(NULL, median_ms=0.5)], window_s=2.0)
+    build_claims(results)
+    build_report(results)
+    first, *numbers, last = (results / ANSWER).read_text().splitlines()
+    assert first == "Iceberg (PyIceberg) (streams, stack thesis):"
+    assert any(line.startswith("  Commit 10, single: ") and " ms" in line for line in numbers)
+    assert not any("Fastest" in line or "Null" in line for line in numbers)
+    assert last.startswith("Not compared: nothing else was measured under the same conditions; each was measured once")
+    assert "SYNTHETIC" in last
+    two = RunSet.load(write_run_set(tmp_path / "two", [FAST, SLOW], window_s=2.0))
+    assert of_one([Subject(Measures(two, QUANTITIES), QUESTIONS)], synthetic=True, repeated=False) == []
 
 
 def test_no_slowdown_is_reported_where_none_was_seen(tmp_path: Path) -> None:

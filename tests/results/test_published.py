@@ -20,7 +20,7 @@ from tests.results.typed import typed_value
 
 from tidemark.errors import AnalysisError
 from tidemark.pipeline.build import books
-from tidemark.results.claims.claims import NOT_TESTABLE, QUOTATION, Claim, ClaimSet, Published, load_claims
+from tidemark.results.claims.claims import NOT_TESTABLE, QUOTATION, UNTESTED, Claim, ClaimSet, Published, load_claims
 from tidemark.results.reference.content import folders, read_references
 from tidemark.runs.serde import Fields
 from tidemark.studies.catalogs import published as catalogs
@@ -287,5 +287,6 @@ def test_stored_claims_match_the_claims_file_and_its_criteria(folder: Path) -> N
     for held in reference.held:
         claim = claims[held.claim]
         assert (held.statement, held.published) == (claim.statement, claim.published.shown), held.claim
-        verdict = NOT_TESTABLE if held.ours is None else claim.criterion.judge(held.ours)[0]
+        absent = UNTESTED if claim.is_judged else NOT_TESTABLE
+        verdict = absent if held.ours is None else claim.criterion.judge(held.ours)[0]
         assert held.verdict == verdict, held.claim

@@ -19,9 +19,8 @@ import pytest
 from tidemark.machine.sampler import MachineSamples
 from tidemark.pipeline.build import build_database
 from tidemark.results.reference.run_files import RunFiles, meanings, run_files_page, unit
-from tidemark.studies.ingest.window.ages import AtAge
 from tidemark.studies.ingest.window.ambiguity import Attempted
-from tidemark.studies.ingest.window.evolution import Added
+from tidemark.studies.ingest.window.one_client import Added, AtAge
 from tidemark.studies.study import registry
 
 ROOT = Path(__file__).parents[2]

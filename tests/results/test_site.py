@@ -23,6 +23,8 @@ from tidemark.pipeline.plan import make_plan
 from tidemark.pipeline.site import build_site
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.reference.content import read_references
+from tidemark.results.reference.front import study_page
+from tidemark.results.site.html import Site, about_study
 from tidemark.results.tables.table import read_table
 
 MOST_BYTES = 300_000
@@ -44,6 +46,14 @@ def test_addresses_are_those_that_were_published(site: Path) -> None:
 
 def test_every_link_leads_to_a_file_of_the_site(site: Path) -> None:
     assert problems(site) == []
+
+
+def test_link_to_a_section_of_a_study_leads_to_that_section(tmp_path: Path) -> None:
+    made, page = Site(tmp_path, {"ingest/index.html"}), study_page("ingest")
+    there, gone = f"[what to set]({page}#what-to-set)", f"[results]({page}#results)"
+    assert 'href="ingest/index.html#what-to-set"' in made.markdown(there, "README.md", "index.html")
+    assert 'href="ingest/index.html"' in made.markdown(gone, "README.md", "index.html"), "the site has others there"
+    assert '<h3 id="what-to-set">' in made.markdown(about_study("ingest"), page, "ingest/index.html")
 
 
 @pytest.mark.parametrize("right", PLANTED)

@@ -75,17 +75,17 @@ class Typed:
 
 def of_streams(_claim: Claim, quantity: str, system: str, mode: str) -> float:
     first_hot = 1
-    flush_s = streams.FLUSH_S[mode][first_hot]
+    flush_s = streams.PRINTED.flush_s[mode][first_hot]
     # "roughly 30,000 events" one by one; in batches those of the bar
     flushed = streams.EVENTS_OF_MERGE if mode == SINGLE else streams.EVENTS[mode]["ducklake-inlined"][first_hot]
     return {
-        "disk median": lambda: streams.DISK_MB[mode][system].median,
-        "disk IQR": lambda: streams.DISK_MB[mode][system].iqr,
-        "write median": lambda: streams.WRITE_MS[mode][system].median,
-        "write IQR": lambda: streams.WRITE_MS[mode][system].iqr,
-        "data files": lambda: streams.FILES[system, mode].data_files,
-        "data bytes": lambda: streams.FILES[system, mode].data_mb,
-        "metadata bytes": lambda: streams.FILES[system, mode].metadata_mb,
+        "disk median": lambda: streams.PRINTED.disk_mb[mode][system].median,
+        "disk IQR": lambda: streams.PRINTED.disk_mb[mode][system].iqr,
+        "write median": lambda: streams.PRINTED.write_ms[mode][system].median,
+        "write IQR": lambda: streams.PRINTED.write_ms[mode][system].iqr,
+        "data files": lambda: streams.PRINTED.files[mode][system].data_files,
+        "data bytes": lambda: streams.PRINTED.files[mode][system].data_mb,
+        "metadata bytes": lambda: streams.PRINTED.files[mode][system].metadata_mb,
         "flush": lambda: flush_s,
         "flush per row": lambda: flush_s / flushed * 1e6,
     }[quantity]()

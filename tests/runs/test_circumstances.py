@@ -20,7 +20,7 @@ from tidemark.analysis.metrics import NotAvailable
 from tidemark.pipeline.build import all_claims
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import unpack_archive
-from tidemark.results.claims.claims import NOT_TESTABLE
+from tidemark.results.claims.claims import UNTESTED
 from tidemark.results.claims.judge import judged
 from tidemark.results.paper.method_text import setting
 from tidemark.results.report.data import report_data
@@ -99,7 +99,7 @@ def test_stream_bytes_are_not_charged_to_the_system(tmp_path: Path) -> None:
     assert row["charged"] == pytest.approx(row["window"] + row["sync"] - 700.0)
     claims = {claim.id: claim for claim in all_claims()}
     found = judged(claims["disk-single-ducklake-pyiceberg"], RESULTS.claims, logged).first
-    assert found.verdict == NOT_TESTABLE and "the stream wrote 700,000,000" in (found.reason or "")
+    assert found.verdict == UNTESTED and "the stream wrote 700,000,000" in (found.reason or "")
 
 
 def test_charged_bytes_are_never_negative(tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_claims_on_reads_need_runs_that_read_one_at_a_time(tmp_path: Path) -> No
     claims = {claim.id: claim for claim in all_claims()}
     measures = loaded(tmp_path / "ahead", *ahead, config={**READS, "sweeps": ["main"]})
     row = judged(claims["read-single-typical"], RESULTS.claims, measures)
-    assert row.first.verdict == NOT_TESTABLE and "sweeps=[main, reads]" in (row.first.reason or "")
+    assert row.first.verdict == UNTESTED and "sweeps=[main, reads]" in (row.first.reason or "")
     assert "one read returns up to 64 events" in " ".join(tables(measures, tables_beyond)["latency"].notes)
     # The sweep's runs are used instead of those that read ahead, also if it has one run per series.
     for factors in ((1.0, 1.0, 1.0), (1.0,)):

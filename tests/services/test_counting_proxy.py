@@ -10,9 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tidemark.paths import Workspace
-from tidemark.services.counting_proxy import CountingProxy, Exchange, asked_by, in_series
-from tidemark.services.delay_proxy import Place
 from tidemark.services.own import NullCatalog
+from tidemark.services.proxies import CountingProxy, Exchange, Place, asked_by, in_series
 
 
 @pytest.fixture(scope="module")

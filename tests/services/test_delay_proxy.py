@@ -13,10 +13,10 @@ from contextlib import contextmanager
 import pytest
 
 from tidemark.paths import Workspace
-from tidemark.services.delay_proxy import DelayProxy, Reachable, delayed
 from tidemark.services.own import NullCatalog
 from tidemark.services.postgres import Postgres
 from tidemark.services.programs.process import free_ports
+from tidemark.services.proxies import DelayProxy, Reachable, delayed
 from tidemark.services.servers import in_order
 
 ASKED = 60  # exchanges

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
 from http.client import HTTPConnection, RemoteDisconnected
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 
 from tidemark.paths import Workspace
-from tidemark.services.counting_proxy import CountingProxy
-from tidemark.services.delay_proxy import Place
-from tidemark.services.fault_proxy import AFTER, BEFORE, LATE, STATUS, TWICE, Hit, HttpFaults, PostgresFaults
+from tidemark.services.fault_proxy import (
+    AFTER,
+    ANSWERED,
+    BEFORE,
+    LATE,
+    RESTART,
+    STATUS,
+    TWICE,
+    FaultProxy,
+    Hit,
+    HttpFaults,
+    PostgresFaults,
+)
 from tidemark.services.own import NullCatalog
 from tidemark.services.postgres import Postgres, PostgresSettings
+from tidemark.services.proxies import CountingProxy, Place
 
 COMMIT, POST = "/v1/tables/trips", r"^POST .*/tables/[^/]+$"
 
@@ -142,3 +157,132 @@ def test_late_answer_is_held_until_the_client_gives_up_or_has_waited(
         connection.close()
         assert found == status and [each.asked for each in counted.take()] == [f"POST {COMMIT}"]
         assert [(each.fault, each.answers) for each in proxy.take()] == [(LATE, ("200",))]
+
+
+def cut(proxy: FaultProxy) -> None:
+    """Cut all connections through `proxy` now."""
+    proxy.cut_after(0)
+    until(lambda: proxy._cutter is None)
+    with proxy._lock:  # it is done
+        pass
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    for _ in range(3000):
+        if is_so():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it did not become so")
+
+
+SLOW = """
+    CREATE TABLE slow (id int);
+    CREATE FUNCTION queue() RETURNS trigger LANGUAGE plpgsql
+        AS 'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END';
+    CREATE CONSTRAINT TRIGGER queue AFTER INSERT ON slow DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION queue()
+"""
+WAITING = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+
+
+def test_cut_in_sql_tells_what_it_did_to_the_commit(postgres: Postgres) -> None:
+    with PostgresFaults(postgres.host_and_port()[1]) as proxy, postgres.connect(autocommit=True) as straight:
+        near, done = postgres.by_way_of(proxy.port), Hit(ANSWERED, "COMMIT", ("COMMIT",))
+        for number, commits, expected in ((5, False, Hit(BEFORE, "", ())), (6, True, done)):
+            with closing(near.connect()) as connection, closing(near.connect(autocommit=True)) as other:
+                connection.execute("INSERT INTO kept VALUES (%s)", [number])
+                if commits:
+                    connection.commit()
+                cut(proxy)
+                for each in (connection, other):
+                    with pytest.raises(psycopg.OperationalError):
+                        each.execute("SELECT 1")
+            assert proxy.take() == [expected] and not expected.lost
+        assert (kept(postgres, 5), kept(postgres, 6)) == (0, 1)
+        straight.execute(SLOW.encode())
+        with closing(near.connect()) as connection, ThreadPoolExecutor(1) as pool:
+            straight.execute("SELECT pg_advisory_lock(1)")
+            connection.execute("INSERT INTO slow VALUES (1)")
+            committed = pool.submit(connection.commit)  # waits in the server
+            until(lambda: straight.execute(WAITING).fetchone() == (1,))
+            cut(proxy)
+            straight.execute("SELECT pg_advisory_unlock(1)")
+            with pytest.raises(psycopg.OperationalError):
+                committed.result()
+        (hit,) = proxy.take()
+        assert hit == Hit(AFTER, "COMMIT", ("COMMIT",)) and hit.lost
+        assert straight.execute("SELECT count(*) FROM slow").fetchone() == (1,)
+        with near.connect() as connection:  # later ones get through
+            connection.execute("INSERT INTO kept VALUES (7)")
+        assert kept(postgres, 7) == 1 and proxy.take() == []
+
+
+class Slow(BaseHTTPRequestHandler):
+    """Server that answers a POST once it may."""
+
+    protocol_version = "HTTP/1.1"
+    came, may = threading.Event(), threading.Event()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Log nothing."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.came.set()
+        self.may.wait(30)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+def test_cut_in_http_tells_what_it_did_to_the_commit() -> None:
+    def ask(connection: HTTPConnection) -> int:
+        try:
+            connection.request("POST", COMMIT, b"{}")
+            with connection.getresponse() as answer:
+                answer.read()
+                return answer.status
+        except (RemoteDisconnected, ConnectionError):
+            return 0
+
+    def answers(number: int) -> Future[int]:
+        return pool.submit(ask, connections[number])
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server, ThreadPoolExecutor(1) as pool:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with HttpFaults(server.server_address[1], POST) as proxy:
+            connections = [HTTPConnection("127.0.0.1", proxy.port) for _ in range(4)]
+            for each in connections:
+                each.connect()
+            until(lambda: len(proxy._passing) == len(connections))
+            cut(proxy)
+            assert [answers(number).result() for number in (0, 1)] == [0, 0] and not Slow.came.is_set()
+            assert proxy.take() == [Hit(BEFORE, "", ())]
+            connections[2] = HTTPConnection("127.0.0.1", proxy.port)
+            lost = answers(2)
+            Slow.came.wait(30)
+            cut(proxy)
+            Slow.may.set()
+            assert lost.result() == 0
+            (hit,) = proxy.take()
+            assert hit == Hit(AFTER, f"POST {COMMIT}", ("200",)) and hit.lost
+            connections[3] = HTTPConnection("127.0.0.1", proxy.port)
+            assert answers(3).result() == 200
+            cut(proxy)
+            assert proxy.take() == [Hit(ANSWERED, f"POST {COMMIT}", ("200",))] and answers(3).result() == 0
+        server.shutdown()
+
+
+def test_server_is_killed_after_its_commit_and_started_again(postgres: Postgres) -> None:
+    with PostgresFaults(postgres.host_and_port()[1], postgres) as proxy:
+        near, killed = postgres.by_way_of(proxy.port), postgres.pids()
+        with closing(near.connect()) as connection:
+            connection.execute("INSERT INTO kept VALUES (8)")
+            proxy.hit_next(RESTART)
+            with pytest.raises(psycopg.OperationalError):
+                proxy.during(connection.commit)
+        proxy.wait()
+        assert proxy.take() == [Hit(RESTART, "COMMIT", ("COMMIT",))] and not set(postgres.pids()) & set(killed)
+        with near.connect() as connection:
+            connection.execute("INSERT INTO kept VALUES (9)")
+    assert kept(postgres, 8) == kept(postgres, 9) == 1

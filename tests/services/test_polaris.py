@@ -28,8 +28,7 @@ from tidemark.paths import Workspace
 from tidemark.pipeline.plan import make_plan
 from tidemark.schema import Origin
 from tidemark.services.base import ServiceContext
-from tidemark.services.iceberg.catalog import OAuth
-from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
+from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings, OAuth
 from tidemark.services.polaris import (
     ADMIN_JAR,
     SERVER_JAR,

@@ -8,7 +8,7 @@ import pytest
 
 from tidemark.errors import ProvisionError
 from tidemark.paths import Workspace
-from tidemark.services.engines.spark_formats import (
+from tidemark.services.engines.spark import (
     JVM,
     SparkDelta,
     SparkDeltaBefore,

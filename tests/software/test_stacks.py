@@ -118,3 +118,26 @@ def test_one_package_of_a_stack_gets_another_release(package: str, version: str,
     made = stacks.with_release(text, package, version)
     assert set(made.splitlines()) - set(text.splitlines()) == changed
     assert len(made.splitlines()) == len(text.splitlines())
+
+
+def test_release_that_the_registry_lacks_is_refused_in_one_line(envs: Path, wheels: Path) -> None:
+    (envs / "current.in").write_text(f"--no-index\n--find-links {wheels}\ntide-pool==1.0.0\n")
+    before = state(envs)
+    with pytest.raises(ProvisionError) as caught:
+        stacks.lock_release("tide-pool-9-9-9", "tide-pool", "9.9.9", "current")
+    assert str(caught.value).startswith("tide-pool 9.9.9: Could not find a version") and "\n" not in str(caught.value)
+    assert state(envs) == before
+    stacks.lock_release("tide-pool-1-2-0", "tide-pool", "1.2.0", "current")
+    assert [pin.version for pin in read_lock(envs / "tide-pool-1-2-0.lock")] == ["1.2.0"]
+
+
+def test_copy_of_a_stack_has_its_packages_and_another_name(envs: Path) -> None:
+    stacks.copy("current-again", "current")
+    assert stacks.names() == ["current", "current-again"]
+    assert read_lock(envs / "current-again.lock") == read_lock(envs / "current.lock")
+    assert stacks.other_packages("current-again", "current", "tide-pool") == []
+    (envs / "current-again.lock").write_text(
+        f"tide-pool==2.0.0 --hash=sha256:{'0' * 64}  # tide.whl\nnumpy==2.5.5 --hash=sha256:{'0' * 64}  # numpy.whl\n"
+    )
+    stacks.copy("current-again", "current")
+    assert stacks.other_packages("current-again", "current", "tide-pool") == ["numpy absent → 2.5.5"]

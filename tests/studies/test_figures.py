@@ -22,6 +22,7 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
 from tidemark.studies.deltars import figures as deltars
 from tidemark.studies.freshness import figures as freshness
+from tidemark.studies.freshness.frontier import PipelineCost
 from tidemark.studies.ingest import figures
 from tidemark.studies.ingest.gateway.group_commit import BUNDLED, STAGED
 from tidemark.studies.lhbench import figures as lakes
@@ -136,8 +137,8 @@ def test_freshness_against_cost(context: FigureContext, monkeypatch: pytest.Monk
     }
     every = [series(context, *key) for key in points]
     settings = SimpleNamespace(rate=1000, steps=0, encoding="json")
-    monkeypatch.setattr(freshness, "steady", lambda _: every)
-    monkeypatch.setattr(freshness, "climbed", lambda _: [])
+    monkeypatch.setattr("tidemark.studies.freshness.metrics.steady", lambda _: every)
+    monkeypatch.setattr("tidemark.studies.freshness.metrics.climbed", lambda _: [])
     monkeypatch.setattr(freshness, "FreshnessSettings", SimpleNamespace(of=lambda _: settings))
     monkeypatch.setattr(freshness, "_point", lambda _, each, *__: points[each.title, each.mode])
     for axes in axes_of(partial(freshness.cost, context)):
@@ -159,20 +160,24 @@ def test_policies_on_the_frontier_are_joined(context: FigureContext, monkeypatch
         )
         for name, costs in planted.items()
     ]  # fmt: skip
+    piped = series(context, TITLES[1], "1s")
+    piped = SimpleNamespace(**{**vars(piped), "settings": (("policy", "1s"), ("rate", 1000))})
     monkeypatch.setattr(freshness, "policy_costs", lambda _: every)
+    monkeypatch.setattr(freshness, "pipeline_costs", lambda *_: [PipelineCost(piped, 0.2, 30.0)])
     (axes,) = axes_of(partial(freshness.frontier, context))
     assert marks(axes, TITLES[0], context) == [(0.3, 90.0), (0.4, 40.0), (0.5, 41.0)]
     joined = [line.get_xydata().tolist() for line in axes.lines if line.get_zorder() == 0]
     assert joined == [[[0.3, 90.0], [0.4, 40.0]]], "the third is beaten by the second"
-    assert {text.get_text() for text in axes.texts} == {"100ms, none", "100ms, merge 50", "100ms, all 50"}
+    assert marks(axes, TITLES[1], context) == [(0.2, 30.0)], "a pipeline beats no policy: its stalls are not known"
+    assert {text.get_text() for text in axes.texts} == {"100ms, none", "100ms, merge 50", "100ms, all 50", "1s"}
 
 
 def test_lags_over_time(context: FigureContext, monkeypatch: pytest.MonkeyPatch) -> None:
     every = [series(context, title, "1s-200-json") for title in TITLES]
     found = SimpleNamespace(at_s=np.array([1.0, 2.0]), oldest_s=np.array([0.5, 4.0]), events=np.array([100.0, 800.0]))
-    monkeypatch.setattr(freshness, "steady", lambda _: every)
-    monkeypatch.setattr(freshness, "alike", lambda each: each)
-    monkeypatch.setattr(freshness, "lag", lambda _: found)
+    monkeypatch.setattr("tidemark.studies.freshness.metrics.steady", lambda _: every)
+    monkeypatch.setattr("tidemark.studies.freshness.metrics.alike", lambda each: each)
+    monkeypatch.setattr("tidemark.studies.freshness.metrics.lag", lambda _: found)
     seconds, events = axes_of(partial(freshness.over_time, context))
     assert marks(seconds, TITLES[1], context) == [(1.0, 0.5), (2.0, 4.0)]
     assert marks(events, TITLES[0], context) == [(1.0, 100.0), (2.0, 800.0)]
@@ -182,7 +187,7 @@ def test_loads_and_merges(context: FigureContext, monkeypatch: pytest.MonkeyPatc
     values = {(TITLES[0], "merge-100-10"): 7.0, (TITLES[1], "merge-100-10"): 11.0}
     every = [series(context, *key) for key in values]
     for name in ("in_part", "measured_in"):
-        monkeypatch.setattr(lakes, name, lambda *_: every)
+        monkeypatch.setattr(f"tidemark.studies.lhbench.metrics.{name}", lambda *_: every)
     monkeypatch.setattr(lakes, "attempt", of(values))
     sets = SimpleNamespace(data=SimpleNamespace(sets=(("1000", None), ("10", None))))
     monkeypatch.setattr(Run, "record", lambda *_: sets)
@@ -205,7 +210,7 @@ def test_queries_by_files(context: FigureContext, monkeypatch: pytest.MonkeyPatc
     values = {(TITLES[0], "files-100"): 0.4, (TITLES[0], "files-1000"): 0.9, (TITLES[1], "files-100"): 0.2}
     every = [series(context, *key) for key in values]
     for name in ("in_part", "measured_in"):
-        monkeypatch.setattr(lakes, name, lambda *_: every)
+        monkeypatch.setattr(f"tidemark.studies.lhbench.metrics.{name}", lambda *_: every)
     monkeypatch.setattr(lakes, "attempt", of(values))
     ours = axes_of(partial(lakes.files, context))[0]
     heights = [round(bar.get_height(), 3) for bar in ours.patches if bar.get_height() > 0]
@@ -220,9 +225,9 @@ def test_times_by_table(context: FigureContext, monkeypatch: pytest.MonkeyPatch)
         (TITLES[1], "supplier_sf1-1"): 4.0,
     }
     every = [series(context, *key) for key in values]
-    monkeypatch.setattr(deltars, "in_order", lambda _, **__: every)
-    monkeypatch.setattr(deltars, "fewest_cores", lambda _: 1)
-    monkeypatch.setattr(deltars, "tables_of", lambda _: ["supplier_sf1", "supplier_sf10"])
+    monkeypatch.setattr("tidemark.studies.deltars.metrics.in_order", lambda _, **__: every)
+    monkeypatch.setattr("tidemark.studies.deltars.metrics.fewest_cores", lambda _: 1)
+    monkeypatch.setattr("tidemark.studies.deltars.metrics.tables_of", lambda _: ["supplier_sf1", "supplier_sf10"])
     monkeypatch.setattr(deltars, "attempt", of(values))
     (axes,) = axes_of(partial(deltars.bars, context, "write"))
     assert marks(axes, TITLES[0], context) == [(-0.2, 2.0), (0.8, 9.0)]

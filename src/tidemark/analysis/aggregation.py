@@ -18,7 +18,7 @@ import numpy as np
 
 from tidemark.analysis.blocks import REPLICATES, BlockSample, Ranks
 from tidemark.analysis.rounds import InRounds, RoundVariance
-from tidemark.analysis.statistics import BootstrapEstimate, Floats, cliffs_delta, generator
+from tidemark.analysis.statistics import NORMAL, BootstrapEstimate, Floats, cliffs_delta, generator
 from tidemark.runs.runset import ONCE_SD, Series
 
 PRIOR_UNITS = 8.0  # pooled effects weigh at most as much as eight differences between a series' own units
@@ -136,7 +136,10 @@ def mean_of_rounds(
         return measured_once(inside)
     if inside.draws is not None and inside.variance >= variance:
         return replace(inside, rounds=rounds)
-    return replace(inside, rounds=rounds).with_variance(*_with_inside(inside, variance, degrees))
+    # What a window has once has no draws. It gets its own: draws that several share would move them together.
+    drawn = rng.permutation(NORMAL) if inside.draws is None else inside.draws
+    with_draws = replace(inside, draws=drawn, rounds=rounds)
+    return with_draws.with_variance(*_with_inside(inside, variance, degrees))
 
 
 def measured_once(unit: BootstrapEstimate, windows: int = 1) -> BootstrapEstimate:

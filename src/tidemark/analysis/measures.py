@@ -33,8 +33,9 @@ from tidemark.analysis.metrics import (
     Share,
     checked_ratio,
     enough,
+    require,
 )
-from tidemark.analysis.rounds import RoundVariance
+from tidemark.analysis.rounds import PRIOR, RoundVariance
 from tidemark.analysis.statistics import BootstrapEstimate, generator, known
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Repeat, RunSet, Series
@@ -67,8 +68,7 @@ class Measures:
 
         Raise NotAvailable if there is no run, or it does not have the quantity.
         """
-        if run is None:
-            raise NotAvailable("there is no such run")
+        run = require(run, "there is no such run")
         key = (quantity.name, run.label)
         if key in self._absent:
             raise self._absent[key].with_traceback(None)
@@ -128,8 +128,7 @@ class Measures:
             if values is None:
                 raise NotAvailable(f"not measurable: {run.manifest.disk.why_no_seconds or 'the machine does not tell'}")
             values = values[np.isfinite(values)]
-            if len(values) == 0:
-                raise NotAvailable("the window has no whole second")
+            require(len(values), "the window has no whole second")
             self._seconds[key] = BlockSample.prepare(values, generator(*key))
         return self._seconds[key]
 
@@ -141,15 +140,13 @@ class Measures:
         The between-run variance is estimated from all series of the same sweep, stack and mode. If these were
         repeated, repeats are rounds: the variance is that between rounds, and ratios are formed within them.
         """
-        if series is None:
-            raise NotAvailable("there is no such series")
+        series = require(series, "there is no such series")
         key = (quantity.name, series.id)
         if key not in self._hot:
             rng = generator(quantity.name, series.id)
             self._check_reached(quantity, series)
             if isinstance(quantity.how, PooledQuantile):
-                if not series.hot_runs:
-                    raise NotAvailable(series.missing(1))
+                require(series.hot_runs, series.missing(1))
                 self._hot[key] = quantity.how.of(series.hot_runs, rng)
             elif self._is_repeated(series):
                 units = self._by_round(quantity, series)
@@ -161,9 +158,7 @@ class Measures:
 
     def first_hot(self, quantity: Metric, series: Series) -> BootstrapEstimate:
         """Return `quantity` of the first hot run only."""
-        if (run := series.run(1)) is None:
-            raise NotAvailable(series.missing(1))
-        return self.of_run(quantity, run)
+        return self.of_run(quantity, require(series.run(1), series.missing(1)))
 
     def cold(self, quantity: Metric, series: Series) -> BootstrapEstimate:
         """Return `quantity` of run 0. A single cold run shows no variance, so that of the hot runs is assumed."""
@@ -193,9 +188,7 @@ class Measures:
 
     def cold_start(self, quantity: Metric, series: Series) -> BootstrapEstimate:
         """Return the cold-start factor of something a run does once: its value in run 0 over the hot runs' median."""
-        units = self._cold_starts(quantity, series)
-        if not units:
-            raise NotAvailable(series.missing(1 if series.cold_runs else 0))
+        units = require(self._cold_starts(quantity, series), series.missing(1 if series.cold_runs else 0))
         name = f"cold start: {quantity.name}"
         if self._is_repeated(series):
             return self._typical_ratio(name, quantity, series, units, partial(self._cold_starts, quantity))
@@ -238,8 +231,7 @@ class Measures:
         return self.of_run(quantity, repeat.cold_run).scaled(1 / float(np.median(hot)))
 
     def _cold_by_round(self, quantity: Metric, series: Series) -> dict[int, BootstrapEstimate]:
-        if not series.cold_runs:
-            raise NotAvailable(series.missing(0))
+        require(series.cold_runs, series.missing(0))
         return {run.repeat: self.of_run(quantity, run) for run in series.cold_runs}
 
     def _cold_ratios(self, quantity: Metric, series: Series) -> list[BootstrapEstimate]:
@@ -248,9 +240,7 @@ class Measures:
             if repeat.cold_run is not None and repeat.hot_runs:
                 cold = self.of_run(quantity, repeat.cold_run)
                 found.append(checked_ratio(cold, self._hot_mean(quantity, repeat)))
-        if not found:
-            raise NotAvailable(series.missing(1 if series.cold_runs else 0))
-        return found
+        return require(found, series.missing(1 if series.cold_runs else 0))
 
     def ratio(self, quantity: Metric, a: Series | None, b: Series | None) -> BootstrapEstimate:
         """Return `quantity` of `a` over that of `b`, hot runs: the ratio of medians, of throughputs, ..."""
@@ -262,13 +252,17 @@ class Measures:
         It is the farther end of the 95 % interval of their ratio, the largest one of several pairs. Raises NotAvailable
         if no system was measured under two names.
         """
-        pairs = twins(self.run_set.select(mode=mode, harness=False))
-        if not pairs:
-            raise NotAvailable("no system was measured under two names")
+        pairs = require(twins(self.run_set.select(mode=mode, harness=False)), "no system was measured under two names")
+        return self.farthest_apart(quantity, pairs)
+
+    def farthest_apart(self, quantity: Metric, pairs: Iterable[tuple[Series, Series]]) -> BootstrapEstimate:
+        """Return the farthest end of the 95 % interval of any pair's ratio from 1, in per cent of the smaller.
+
+        Each of the `pairs` is the same thing, measured twice. Raises NotAvailable if there is no interval.
+        """
         found = [self.ratio(quantity, a, b).estimate("") for a, b in pairs]
         ends = [end for each in found for end in (each.low, each.high) if end]
-        if not ends:
-            raise NotAvailable("the ratio of one system under two names has no interval")
+        require(ends, "the ratio of one system under two names has no interval")
         return known(100 * (max(max(end, 1 / end) for end in ends) - 1))
 
     def difference(self, quantity: Metric, a: Series | None, b: Series | None) -> BootstrapEstimate:
@@ -284,8 +278,7 @@ class Measures:
             self._deltas |= deltas(column, self._peers(a), self._is_repeated(a))
         if key not in self._deltas:
             self._deltas |= deltas(column, (a, b), self._is_repeated(a))
-        if not self._deltas[key]:
-            raise NotAvailable("they have no repeat with hot runs in common")
+        require(self._deltas[key], "they have no repeat with hot runs in common")
         return pooled_mean(self._deltas[key], generator("delta", a.id, b.id))
 
     # Units of a series
@@ -295,12 +288,29 @@ class Measures:
         return any(sum(bool(repeat.runs) for repeat in each.repeats) > 1 for each in (series, *self._peers(series)))
 
     def _peers(self, series: Series) -> tuple[Series, ...]:
-        return self.run_set.select(mode=series.mode, sweep=series.sweep, stack=series.stack, harness=False)
+        """Return the series that share the rounds of `series` and vary as it does.
+
+        They are those of its stack; where each stack has one system, as in a comparison of releases, those of all.
+        """
+
+        def of(stack: str) -> tuple[Series, ...]:
+            return self.run_set.select(mode=series.mode, sweep=series.sweep, stack=stack, harness=False)
+
+        own = of(series.stack)
+        if len(own) > 1:
+            return own
+        of_stacks = [of(stack) for stack in self.run_set.stacks]
+        return tuple(one for each in of_stacks for one in each) if all(len(each) < 2 for each in of_stacks) else own
+
+    def _of_part(self, series: Series) -> tuple[Series, ...]:
+        """Return its peers in all modes of its part; a study without parts is one."""
+        every = self.run_set.select(sweep=series.sweep, stack=series.stack, harness=False)
+        part = dict(series.settings).get("part")
+        return tuple(each for each in every if dict(each.settings).get("part") == part)
 
     def _units(self, quantity: Metric, series: Series) -> list[BootstrapEstimate]:
         """Return the quantity of each hot run."""
-        if not series.hot_runs:
-            raise NotAvailable(series.missing(1))
+        require(series.hot_runs, series.missing(1))
         return self._known(quantity, series.hot_runs)
 
     def _check_reached(self, quantity: Metric, series: Series) -> None:
@@ -319,8 +329,7 @@ class Measures:
 
     def _by_round(self, quantity: Metric, series: Series) -> dict[int, BootstrapEstimate]:
         """Return the mean over the hot runs of each repeat that has the quantity, by the number of the repeat."""
-        if not series.hot_runs:
-            raise NotAvailable(series.missing(1))
+        require(series.hot_runs, series.missing(1))
         found, reason = {}, ""
         for repeat in series.repeats:
             try:
@@ -328,9 +337,7 @@ class Measures:
                     found[repeat.number] = self._hot_mean(quantity, repeat)
             except NotAvailable as absent:
                 reason = str(absent)
-        if not found:
-            raise NotAvailable(reason)
-        return found
+        return require(found, reason)
 
     def _hot_mean(self, quantity: Metric, repeat: Repeat) -> BootstrapEstimate:
         return mean(self._known(quantity, repeat.hot_runs), generator(quantity.name, repeat.id))
@@ -343,9 +350,7 @@ class Measures:
                 found.append(self.of_run(quantity, run))
             except NotAvailable as absent:
                 reason = str(absent)
-        if not found:
-            raise NotAvailable(reason)
-        return found
+        return require(found, reason)
 
     def _effects_for(
         self, quantity: Metric, series: Series, units: Sequence[BootstrapEstimate]
@@ -394,15 +399,11 @@ class Measures:
             return None
         key = (name, f"{series.sweep} {series.stack} {series.mode}")
         if key not in self._rounds:
-            values: dict[str, dict[int, float]] = {}
-            blocks: dict[int, int] = {}
-            for peer in self._peers(series):
-                blocks |= {repeat.number: repeat.block or -repeat.number for repeat in peer.repeats if repeat.runs}
-                with suppress(NotAvailable):
-                    units = units_of(peer)
-                    if all(unit.log is log for unit in units.values()):
-                        values[peer.id] = {number: unit.centre for number, unit in units.items()}
-            self._rounds[key] = RoundVariance.of(values, blocks)
+            found = _between(self._peers(series), units_of, log)
+            if log and (found is None or found.degrees < PRIOR):  # the modes of a part are measured in the same rounds
+                part = _between(self._of_part(series), units_of, log)
+                found = found.beside(part) if found and part else part
+            self._rounds[key] = found
         return self._rounds[key]
 
     def _pooled(
@@ -418,3 +419,18 @@ class Measures:
                     groups.append(units_of(peer))
             self._effects[key] = BetweenRunVariance.pooled([g for g in groups if all(unit.log is log for unit in g)])
         return self._effects[key]
+
+
+def _between(
+    peers: Iterable[Series], units_of: Callable[[Series], Mapping[int, BootstrapEstimate]], log: bool
+) -> RoundVariance | None:
+    """Return the variation between rounds that the units of `peers` show; None if it takes more of them."""
+    values: dict[str, dict[int, float]] = {}
+    blocks: dict[int, int] = {}
+    for peer in peers:
+        blocks |= {repeat.number: repeat.block or -repeat.number for repeat in peer.repeats if repeat.runs}
+        with suppress(NotAvailable):
+            units = units_of(peer)
+            if all(unit.log is log for unit in units.values()):
+                values[peer.id] = {number: unit.centre for number, unit in units.items()}
+    return RoundVariance.of(values, blocks)

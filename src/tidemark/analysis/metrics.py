@@ -30,6 +30,13 @@ class NotAvailable(Exception):
     """Raised if a run or series does not have a value; the message is the reason. Tables show it as missing."""
 
 
+def require[T](condition: T | None, otherwise: str) -> T:
+    """Return `condition`; raise NotAvailable, with the reason `otherwise`, if it is None, false or empty."""
+    if not condition:
+        raise NotAvailable(otherwise)
+    return condition
+
+
 class NotReached(NotAvailable):
     """Raised if a window ended before the commits that a value is about."""
 

@@ -10,15 +10,15 @@ formed within it. With y[s, r] the value of system s in round r, a logarithm for
     L = max(1, variance of the block means of e, times their length, over V)    for three or more blocks of rounds
     half-width = t(degrees) * sqrt(L v / R)       degrees: 8 + R - 1, at most (S - 1) (R - 1)
 
-With two systems V is var(d) / 2 and tells nothing more: v = var(d), with R - 1 degrees. The shrinkage is that of Smyth
-(2004).
+With two systems V is var(d) / 2 and tells nothing more: v = var(d), with R - 1 degrees. With fewer than 8 degrees, V is
+shrunk to that of all modes of a part, which are measured in the same rounds. The shrinkage is that of Smyth (2004).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -64,6 +64,14 @@ class RoundVariance:
         common = float(np.var(effects, ddof=1))
         by_round = dict(zip(rounds, map(float, effects), strict=True))
         return cls(own, degrees, common, len(chosen), by_round, inflation, block_degrees)
+
+    def beside(self, part: RoundVariance) -> RoundVariance:
+        """Return the same variances; with few degrees, V is shrunk to that of all modes of the `part`."""
+        if self.degrees >= PRIOR:
+            return self
+        weight = PRIOR + self.degrees
+        own = (PRIOR * part.own + self.degrees * self.own) / weight
+        return replace(self, own=own, degrees=max(self.degrees, min(weight, part.degrees)))
 
     def scaled(self, factor: float) -> RoundVariance:
         """Return the same variances in another unit, for quantities on the linear scale."""

@@ -108,6 +108,11 @@ class BootstrapEstimate:
     def variance(self) -> float:
         return 0.0 if self.draws is None else float(np.var(self.draws))
 
+    @property
+    def is_constant(self) -> bool:
+        """True if it varies neither within a run nor between rounds, such as the 1 in 1 - share."""
+        return self.draws is None and self.rounds is None
+
     def estimate(self, unit: str, level: float = 0.95) -> Estimate:
         """Return the number with its interval, in the quantity's own unit; `level` is the confidence level."""
         if self.draws is None or not math.isfinite(self.centre):
@@ -171,6 +176,10 @@ def _difference(a: BootstrapEstimate, b: BootstrapEstimate) -> BootstrapEstimate
     degrees = _together([(a.variance, a.degrees), (b.variance, b.degrees)])
     n, runs, is_exact = a.n + b.n, min(a.runs, b.runs), a.is_exact and b.is_exact
     found = BootstrapEstimate(a.centre - b.centre, draws, n, runs, degrees, a.log, is_exact=is_exact)
+    if a.rounds is not None and b.is_constant:
+        return replace(found, rounds=a.rounds.moved(-b.centre))
+    if b.rounds is not None and a.is_constant:
+        return replace(found, rounds=b.rounds.scaled(-1.0).moved(a.centre))
     rounds = a.rounds.less(b.rounds) if a.rounds is not None and b.rounds is not None else None
     if rounds is None or len(rounds.values) < 2:
         return found
@@ -296,6 +305,20 @@ def at_most(bad: int, tried: int, confidence: float = 0.95) -> float:
     return 1.0 if bad >= tried else float(betaincinv(bad + 1, tried - bad, confidence))
 
 
+def exact_share(part: int, whole: int, confidence: float = 0.95) -> Estimate:
+    """Return `part` / `whole`, a share of independent events, with a two-sided interval (Clopper and Pearson 1934)."""
+    side = (1 + confidence) / 2
+    low, high = 1 - at_most(whole - part, whole, side), at_most(part, whole, side)
+    return Estimate(part / whole, low, high, whole, "")
+
+
+def product(a: Estimate, b: Estimate) -> Estimate:
+    """Return the product of two positive numbers; its interval contains that of all pairs from their intervals."""
+    low = None if a.low is None or b.low is None else a.low * b.low
+    high = None if a.high is None or b.high is None else a.high * b.high
+    return Estimate(a.value * b.value, low, high, min(a.n, b.n), a.unit)
+
+
 def slope_of(points: Sequence[tuple[float, BootstrapEstimate]]) -> BootstrapEstimate:
     """Return the median slope of all pairs (Theil 1950, Sen 1968), in the quantity's unit per unit of the setting.
 
@@ -310,10 +333,26 @@ def slope_of(points: Sequence[tuple[float, BootstrapEstimate]]) -> BootstrapEsti
 
     quantities = [each for _, each in points]
     centre = float(slope([np.asarray(each.centre) for each in quantities]))
-    drawn = [each.draws for each in quantities if each.draws is not None]
+    drawn = _in_the_same_rounds(quantities)
     n, runs = sum(each.n for each in quantities), min(each.runs for each in quantities)
     degrees = min(each.degrees for each in quantities)
     return BootstrapEstimate(centre, slope(drawn) if len(drawn) == len(points) else None, n, runs, degrees, log=False)
+
+
+def _in_the_same_rounds(parts: Sequence[BootstrapEstimate]) -> list[Floats]:
+    """Return the draws of those of `parts` that have any; what their rounds have in common moves all by the same draws.
+
+    The variance that a part's rounds show beyond its own is common to them.
+    """
+    found = []
+    for part in parts:
+        own = part.rounds.prior / len(part.rounds.values) if part.rounds and part.rounds.prior is not None else math.inf
+        if part.draws is not None and part.variance > own:
+            common = math.sqrt(part.variance - own) * NORMAL
+            found.append(part.with_variance(own, part.degrees).replicates + common)
+        elif part.draws is not None:
+            found.append(part.draws)
+    return found
 
 
 def intercept_of(points: Sequence[tuple[float, BootstrapEstimate]], slope: float) -> float:

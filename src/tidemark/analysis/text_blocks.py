@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from tidemark.analysis.formatting import estimate_text, listed
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.metrics import Metric, NotAvailable, require
 from tidemark.runs.runset import RunSet, Series
 
 NEGATIVE = re.compile(r"\b(?:not|no)\b")  # "does not grow for every system" could be read as "for some"
@@ -63,8 +63,7 @@ class SentenceWriter:
             with suppress(NotAvailable):
                 estimate = self.measures.value(quantity, each).estimate(unit or quantity.unit)
                 found.append((estimate.value, f"{estimate_text(estimate)} ({each.title})"))
-        if not found:
-            raise NotAvailable("no system has it")
+        require(found, "no system has it")
         return listed([words for _, words in sorted(found)])
 
 

@@ -23,7 +23,7 @@ WIDTH = 120  # characters of a line
 
 
 def anatomy(
-    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="One of the tables that 'list systems' prints.")],
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="A table or a pipeline of 'list systems'.")],
     commits: Annotated[
         str, typer.Option(metavar="NUMBERS", help="Commits to count, by number from 1, such as 1,10,100,1000.")
     ] = "1,10,100",
@@ -55,7 +55,8 @@ def anatomy(
 ) -> None:
     """Count the parts of one commit of a system: files, operations on them, SQL, round trips and requests.
 
-    Servers are started, and two tables are written: a count that is the same in both is exact.
+    Servers are started, and two tables are written: a count that is the same in both is exact. A pipeline gets the
+    events of a commit when the commit before has been counted.
     With --against each count that differs from a kept one is named in words, for the tests of a client.
     """
     from tidemark.runs.anatomy import Anatomy
@@ -93,17 +94,19 @@ def anatomy(
 
 
 def _variant(name: str, given: list[str]) -> tuple[Variant, dict[str, Any]]:
-    """Return the system with the options `given` (KEY=VALUE), and these; raise ConfigError if it is no table."""
+    """Return the system with the options `given` (KEY=VALUE), and these; raise ConfigError if it writes no table."""
     import yaml
 
     from tidemark.cli.listing import one_of
     from tidemark.schema import Origin
     from tidemark.systems.registry import SystemEntry, of_kind, registry, variant
+    from tidemark.systems.sinks import StreamingSink
     from tidemark.systems.tables import TableSystem
 
     kind = one_of("system", name, registry())
-    if not issubclass(kind, TableSystem):
-        raise ConfigError(f"found '{name}', which is {kind.kind}; allowed: {', '.join(of_kind(TableSystem))}")
+    if not issubclass(kind, (TableSystem, StreamingSink)):
+        allowed = ", ".join((*of_kind(TableSystem), *of_kind(StreamingSink)))
+        raise ConfigError(f"found '{name}', which is {kind.kind}; allowed: {allowed}")
     options: dict[str, Any] = {}
     for pair in given:
         key, equals, value = pair.partition("=")
@@ -112,7 +115,7 @@ def _variant(name: str, given: list[str]) -> tuple[Variant, dict[str, Any]]:
         options[key] = yaml.safe_load(value)
     if "rtt_ms" in options:
         raise ConfigError("--option: found rtt_ms; allowed: all others, as a distance changes no count")
-    return variant(SystemEntry.parse(name, options), Origin("--option", {}), (), TableSystem), options
+    return variant(SystemEntry.parse(name, options), Origin("--option", {}), ()), options
 
 
 def numbers_of(commits: str) -> list[int]:
@@ -143,6 +146,8 @@ def _print_table(found: Anatomy) -> None:
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
     size = f"{found.rows:,} row{'' if found.rows == 1 else 's'} and {found.columns} columns"
     print(f"{found.title}: a commit of {size}" + (f" ({versions})" if versions else ""))
+    if found.pipeline:
+        print("A pipeline with " + ", ".join(f"{name}: {value}" for name, value in found.pipeline.items()))
     table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0))
     table.add_column("")
     for number in found.commits:

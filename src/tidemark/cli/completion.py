@@ -54,7 +54,7 @@ def one_of_these(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str
     def complete(incomplete: str) -> list[str]:
         try:
             return [name for name in names() if name.startswith(incomplete)]
-        except TidemarkError:
+        except (TidemarkError, ImportError):  # the latter where set-up has not installed what finds them
             return []
 
     return complete

@@ -29,6 +29,8 @@ values. `./tidemark artifact` makes this page from the commands.
 """
 STEPS = "Steps of the pipeline"
 ABOUT_STEPS = "The rules of the pipeline call these, and `./tidemark --help` does not list them."
+OF_SNAKEMAKE = "Options of Snakemake"
+ABOUT_SNAKEMAKE = "`./tidemark all` passes these to Snakemake, whose documentation describes them:"
 
 
 def docs(
@@ -70,7 +72,19 @@ def commands_page(app: Any) -> str:
         panels.setdefault(panel, []).extend(_command(name, command))
     steps = panels.pop(STEPS)
     panels[STEPS] = [f"{ABOUT_STEPS}\n", *steps]
+    panels[OF_SNAKEMAKE] = [f"{ABOUT_SNAKEMAKE}\n", f"{', '.join(f'`{each}`' for each in snakemake_options())}\n"]
     return "\n".join([HEAD, *(line for panel, lines in panels.items() for line in (f"## {panel}\n", *lines))])
+
+
+def snakemake_options() -> list[str]:
+    """Return the long options of Snakemake, which the launcher looks up before it installs Snakemake.
+
+    Without --config, which is an option of `all` itself.
+    """
+    from snakemake.cli import get_argument_parser  # takes a second to import
+
+    found = (name for action in get_argument_parser()._actions for name in action.option_strings)
+    return sorted(name for name in found if name.startswith("--") and name != "--config")
 
 
 def _command(name: str, command: Any) -> Iterator[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import batched
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,7 @@ import typer
 
 from tidemark.cli.completion import claims, one_of_these, studies, systems
 from tidemark.cli.words import MORE_VALUES, ConfigFile, Overrides, Presets, values
-from tidemark.errors import ConfigError
+from tidemark.errors import ConfigError, TidemarkError
 from tidemark.paths import Workspace
 from tidemark.process_lifetime import say
 
@@ -29,6 +30,19 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 OneStudy = Annotated[
     str | None, typer.Option(metavar="NAME", help="Only this study.", autocompletion=one_of_these(studies))
 ]
+
+OneVerdict = Annotated[
+    str | None, typer.Option(metavar="VERDICT", help="Only claims with this verdict, such as not-reproduced.")
+]
+
+
+def verdict_of(word: str | None, allowed: Sequence[str]) -> str | None:
+    """Return the verdict that a word of the command line names; raise ConfigError unless it is an `allowed` one."""
+    wanted = word and word.replace("-", " ")
+    if wanted not in (None, *allowed):
+        words = ", ".join(each.replace(" ", "-") for each in allowed)
+        raise ConfigError(f"--verdict: found '{word}'; allowed: {words}")
+    return wanted
 
 
 def print_json(found: list[dict[str, Any]]) -> None:
@@ -160,9 +174,7 @@ def list_stacks(as_json: AsJson = False) -> None:
 def list_claims(
     results: Annotated[Path, typer.Option(help="A results folder, or reference results.")] = Path("results"),
     study: OneStudy = None,
-    verdict: Annotated[
-        str | None, typer.Option(metavar="VERDICT", help="Only claims with this verdict, such as not-reproduced.")
-    ] = None,
+    verdict: OneVerdict = None,
     as_json: AsJson = False,
 ) -> None:
     """List the published claims, each with the verdict of the runs here."""
@@ -173,10 +185,7 @@ def list_claims(
 
     if study is not None:
         one_of("study", study, registry())
-    wanted = verdict and verdict.replace("-", " ")
-    if wanted not in (None, *VERDICTS, UNTESTED):
-        allowed = ", ".join(each.replace(" ", "-") for each in (*VERDICTS, UNTESTED))
-        raise ConfigError(f"--verdict: found '{verdict}'; allowed: {allowed}")
+    wanted = verdict_of(verdict, VERDICTS)
     known, judged = all_claims(study), judged_claims(results)
     if wanted:
         given = {claim.id: {each.verdict for each in judged.get(claim.id, ())} or {UNTESTED} for claim in known}
@@ -360,9 +369,13 @@ def show_claim(
 ) -> None:
     """Show one claim: the published value, the measured one, the verdict, and how to test it alone."""
     from tidemark.pipeline.build import claim as row_of
+    from tidemark.pipeline.reference import seconds_of
     from tidemark.results.claims.export import describe, record
 
     row = row_of(results, identity)
+    with suppress(TidemarkError):  # runs from elsewhere may have a stack that is not here
+        seconds = seconds_of(Path("config.yaml").absolute(), row.retest.command)
+        row = dataclasses.replace(row, retest=dataclasses.replace(row.retest, seconds=seconds))
     if as_json:
         print_json([record(row)])
     else:

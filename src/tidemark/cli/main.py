@@ -18,7 +18,7 @@ from tidemark.cli.anatomy import anatomy
 from tidemark.cli.completion import VARIABLE, completion, heed_completion
 from tidemark.cli.docs import docs
 from tidemark.cli.folder import clean, open_page
-from tidemark.cli.listing import AsJson, OneStudy, listing, one_of, print_json, showing
+from tidemark.cli.listing import AsJson, OneStudy, OneVerdict, listing, one_of, print_json, showing, verdict_of
 from tidemark.cli.planning import advise
 from tidemark.cli.reference import artifact, finding, keep, site
 from tidemark.cli.releases import releases
@@ -145,13 +145,13 @@ def doctor(
     raise typer.Exit(examine(Workspace(Path.cwd()), verify=verify, as_json=as_json))
 
 
+app.command(rich_help_panel=MEASURE)(releases)
 app.command(rich_help_panel=MEASURE, context_settings=MORE_VALUES)(clean)
 app.command("open", rich_help_panel=LOOK)(open_page)
 app.add_typer(listing, name="list", rich_help_panel=LOOK)
 app.add_typer(showing, name="show", rich_help_panel=LOOK)
 app.command(rich_help_panel=LOOK)(advise)
 app.command(rich_help_panel=LOOK)(anatomy)
-app.command(rich_help_panel=LOOK)(releases)
 
 
 @app.command(rich_help_panel=SHARE)
@@ -162,22 +162,25 @@ def compare(
         "comparison"
     ),
     study: OneStudy = None,
+    verdict: OneVerdict = None,
     summary: Annotated[bool, typer.Option("--summary", help="Print no rows, only what is below each table.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare two result sets (machines, versions, configurations); refuse where a comparison would mislead.
 
-    With reference results it goes claim by claim, and reports what agrees, differs or cannot be compared.
+    With reference results it goes claim by claim, and reports what agrees, differs or cannot be compared; '--verdict'
+    prints the claims that A or B gave this verdict, and the files have all of them.
     """
     import json
 
     from tidemark.pipeline.reference import build_comparison
+    from tidemark.results.claims.claims import VERDICTS
 
     if study is not None:
         from tidemark.studies.study import registry
 
         one_of("study", study, registry())
-    made, written, left_out = build_comparison(a, b, target, study)
+    made, written, left_out = build_comparison(a, b, target, study, verdict_of(verdict, VERDICTS))
     if as_json:
         print_json([json.loads(table.json()) for table in made])
     elif summary:

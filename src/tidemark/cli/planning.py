@@ -97,9 +97,11 @@ def advise(
     measured, place = read_costs(results)
     found = answers(load, (*measured.costs, *measured.ages), bound)
     if as_json:
-        _print_json(load, bound, found, f"{place}: {measured.origin}")
+        _print_json(load, bound, found, f"{place}: {measured.origin}", measured.marks)
         return
     print(f"Measured: {measured.origin} ({place})")
+    for sentence in measured.marks:
+        print(f"{sentence}.")
     if place.name == FILE:
         print(f"Your machine differs. For an answer from it: {_to_measure(PRESET)}")
     elif kinds := dict.fromkeys(each.lacks for each in found if each.lacks):
@@ -107,7 +109,7 @@ def advise(
     _print_table(load, found)
 
 
-def _print_json(load: Load, bound: float, found: list[Answer], origin: str) -> None:
+def _print_json(load: Load, bound: float, found: list[Answer], origin: str, marks: list[str]) -> None:
     import json
     from dataclasses import asdict
 
@@ -115,7 +117,8 @@ def _print_json(load: Load, bound: float, found: list[Answer], origin: str) -> N
 
     rules = {"most_utilisation": ROOM, "most_error": bound, "reach": REACH}
     systems = [asdict(each) for each in found]
-    print(json.dumps({"measured": origin, "load": asdict(load), "rules": rules, "systems": systems}, indent=1))
+    whole = {"measured": origin, "marked": marks, "load": asdict(load), "rules": rules, "systems": systems}
+    print(json.dumps(whole, indent=1))
 
 
 def example(kept: Path) -> Iterator[str]:
@@ -201,9 +204,11 @@ def _print_policies(rate: int, fresh_s: float, results: Path | None, as_json: bo
     measured, place = read_costs(results, upkeep=True)
     best = unbeaten(near(rate, measured.policies))
     if not best:
+        sizes = "freshness.protocols.quick"
+        at_rate = f" --config {sizes}.rate={rate} '{sizes}.upkeep.rates=[{rate}]'"
         raise AnalysisError(
             f"{place}: no policy of upkeep was measured near {rate:,} events/s; what would tell: "
-            f"{_to_measure(UPKEEP_PRESET)}"
+            f"{_to_measure(UPKEEP_PRESET, at_rate)}"
         )
     enough = [each for each in best if each.fresh_s <= fresh_s]
     if as_json:
@@ -221,12 +226,12 @@ def _print_policies(rate: int, fresh_s: float, results: Path | None, as_json: bo
         print(f"none within {fresh_s:g} s; the freshest: {best[0].sentence}")
 
 
-def _to_measure(preset: str) -> str:
-    """Return the command that measures what a preset asks for, with its time."""
+def _to_measure(preset: str, values: str = "") -> str:
+    """Return the command that measures what a preset asks for, with other `values`, and its time."""
     from tidemark.config import about_preset
 
     minutes = about_preset(preset).rpartition("Time: ")[2].removesuffix(".")
-    return f"./tidemark all --preset {preset} ({minutes})"
+    return f"./tidemark all --preset {preset}{values} ({minutes})"
 
 
 def _title(load: Load) -> str:

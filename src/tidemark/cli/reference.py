@@ -58,7 +58,7 @@ def artifact(
     context: typer.Context,
     folder: Annotated[
         Path | None,
-        typer.Argument(exists=True, file_okay=False, help="Has README.md and docs/studies.md; gets the pages."),
+        typer.Argument(exists=True, file_okay=False, help="Has README.md and docs/studies; gets the pages."),
     ] = None,
     configfile: Annotated[Path, typer.Option("--configfile", help="The configuration to use.")] = Path("config.yaml"),
     kept: Annotated[
@@ -67,9 +67,9 @@ def artifact(
 ) -> None:
     """Write the pages that are made from claims and reference results to FOLDER; without it, list those to write.
 
-    These are ARTIFACT.md, docs/claims, docs/systems, docs/findings.md, docs/images, and parts of README.md and
-    docs/studies.md; besides docs/settings.md and config.schema.json, which are made from the settings' declarations,
-    docs/run-files.md, from those of the files, docs/commands.md, from the commands, and codemeta.json, from
+    These are ARTIFACT.md, docs/claims, docs/systems, docs/findings.md, docs/images, and parts of README.md and of the
+    pages in docs/studies; besides docs/settings.md and config.schema.json, which are made from the declarations of the
+    settings, docs/run-files.md, from those of the files, docs/commands.md, from the commands, and codemeta.json, from
     pyproject.toml and CITATION.cff.
     """
     from tidemark.cli.docs import COMMANDS, commands_page

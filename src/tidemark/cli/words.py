@@ -86,7 +86,7 @@ def explained(error: Exception, words: Sequence[str]) -> TidemarkError | None:
         option = getattr(error, "option_name", None)
         if option and in_words().startswith("No such option"):
             return ConfigError(f"no option {option}; {_instead(error, option, words)}")
-        return ConfigError(f"{in_words()} ({HELP})")
+        return ConfigError(f"{in_words()} ({_help(error)})")
     if isinstance(error, OSError) and error.errno in OF_A_PLACE:
         named = [Path(part).absolute() for word in words for part in (word, word.rpartition("=")[2]) if part]
         for each in filter(None, (error.filename2, error.filename)):
@@ -110,7 +110,14 @@ def _instead(error: Exception, option: str, words: Sequence[str]) -> str:
         if key is not None:
             return f"write --config {key}={_value(option, words)}"
     near = getattr(error, "possibilities", None)
-    return f"did you mean {' or '.join(sorted(near))}? {HELP}" if near else HELP
+    return f"did you mean {' or '.join(sorted(near))}? {_help(error)}" if near else _help(error)
+
+
+def _help(error: Exception) -> str:
+    """Return which help to ask for: that of the command that the error is of, if it is of one."""
+    path = getattr(getattr(error, "ctx", None), "command_path", "")
+    names = path.split()[1:]
+    return f"'./tidemark {' '.join(names)} --help' says more" if names else HELP
 
 
 def _key(name: str) -> str | None:

@@ -14,7 +14,9 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
+from stat import S_ISREG
 
 import numpy as np
 
@@ -123,10 +125,15 @@ def mapped_ranges(pid: int) -> list[tuple[int, int, Path]]:
 def library_files(packages: Iterable[str]) -> tuple[Path, ...]:
     """Return the shared libraries and extensions of installed Python packages; a name ending in * matches several.
 
-    Packages are located, not imported.
+    Packages are located, not imported. They are looked for once in a process: none is installed while it measures.
     """
+    return _library_files(tuple(packages), tuple(sys.path))
+
+
+@cache
+def _library_files(packages: tuple[str, ...], folders: tuple[str, ...]) -> tuple[Path, ...]:
     found: set[Path] = set()
-    for folder in map(Path, sys.path):
+    for folder in map(Path, folders):
         for name in packages:
             if not folder.is_dir():
                 continue
@@ -149,29 +156,34 @@ def residency(files: Iterable[Path]) -> Residency:
     total = resident = 0
     for path in files:
         with suppress(OSError):
-            size = path.stat().st_size
-            if size and path.is_file() and _may_ask(path):
-                total += size
-                resident += min(size, _resident_pages(path, size) * mmap.PAGESIZE)
+            size, pages = _in_memory(path)
+            total += size
+            resident += min(size, pages * mmap.PAGESIZE)
     return Residency(total, resident)
 
 
-def _may_ask(path: Path) -> bool:
-    return path.stat().st_uid == os.geteuid() or os.access(path, os.W_OK)
-
-
-def _resident_pages(path: Path, size: int) -> int:
-    with path.open("rb", buffering=0) as file:
-        address = _libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, file.fileno(), 0)
-        if address == _MAP_FAILED:
-            raise OSError(ctypes.get_errno(), f"{path}: mmap failed")
-        try:
-            pages = np.zeros(-(-size // mmap.PAGESIZE), np.uint8)
-            if _libc.mincore(address, size, pages.ctypes.data) != 0:
-                raise OSError(ctypes.get_errno(), f"{path}: mincore failed")
-        finally:
-            _libc.munmap(address, size)
-    return int((pages & 1).sum())
+def _in_memory(path: Path) -> tuple[int, int]:
+    """Return the bytes of a regular file and its pages in the page cache; 0 and 0 for a file that is left out."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        found = os.fstat(descriptor)
+        size = found.st_size
+        if not size or not S_ISREG(found.st_mode):
+            return 0, 0
+        if found.st_uid != os.geteuid() and not os.access(path, os.W_OK):
+            return 0, 0
+        address = _libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+    finally:
+        os.close(descriptor)
+    if address == _MAP_FAILED:
+        raise OSError(ctypes.get_errno(), f"{path}: mmap failed")
+    try:
+        pages = np.zeros(-(-size // mmap.PAGESIZE), np.uint8)
+        if _libc.mincore(address, size, pages.ctypes.data) != 0:
+            raise OSError(ctypes.get_errno(), f"{path}: mincore failed")
+    finally:
+        _libc.munmap(address, size)
+    return size, int((pages & 1).sum())
 
 
 def prove(

@@ -35,6 +35,7 @@ WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2")
 CALLS = (*SYNCS, *OPENS, *DOES, LISTS, *WRITES, "execve", READS)
 ATTACH_SECONDS = 20.0
 CALL = re.compile(r"(?P<pid>\d+) +\S+ (?P<name>\w+)\((?P<text>.*) += (?P<result>\S+)")
+AT = re.compile(r"\d+ +([\d.]+) ")
 BEGUN, RESUMED = " <unfinished ...>", re.compile(r"(?P<pid>\d+) +\S+ <\.\.\. \w+ resumed>(?P<rest>.*)$")
 PATH = re.compile(r"[<\"](/[^>\"]*)")
 HERE = re.compile(r"AT_FDCWD<[^>]*>")
@@ -62,6 +63,14 @@ def completed(lines: Iterable[str]) -> Iterator[Call]:
         found = CALL.match(line)
         if found is not None and found["result"] not in ("-1", "?"):
             yield Call(int(found["pid"]), found["name"], line[found.start("text") :], found["result"])
+
+
+def between(lines: Iterable[str], began_s: float, ended_s: float) -> Iterator[str]:
+    """Yield the lines of a recording whose calls began, or went on, between two moments of time.time."""
+    for line in lines:
+        found = AT.match(line)
+        if found is not None and began_s <= float(found[1]) <= ended_s:
+            yield line
 
 
 def operations(calls: Iterable[Call], folder: Path, serving_only: bool = False) -> Counter[str]:

@@ -1,6 +1,7 @@
 """Oracle: check that the table holds exactly the acknowledged ids, each once, in one commit per write.
 
-It runs before anything else once the window has closed, so that nothing can be committed late.
+It runs before any other request to the system once the window has closed, which could make it commit late. What commits
+late without a request leaves files that are younger than the last write; a stream is refused for them.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ CODE_CHANGED = "the code changed while it was measured"
 
 @dataclass(frozen=True, slots=True)
 class WindowResult:
-    """WindowResult window; `again` is True if it was disturbed and the run is to be measured again."""
+    """Measured window; `again` is True if it was disturbed and the run is to be measured again."""
 
     window: Window
     again: bool

@@ -24,7 +24,7 @@ from tidemark.errors import DiskFull, OracleError, RebootNeeded, TidemarkError, 
 from tidemark.machine import cold
 from tidemark.machine.inventory import inventory
 from tidemark.machine.processes import confine
-from tidemark.measure.warmup import files_of, medians_ms, warm, warm_up
+from tidemark.measure.warmup import files_of, medians_ms, prove_warm, warm_up
 from tidemark.measure.workload import Evict, ProgressCallback, RunHistory, TestBed, Workload
 from tidemark.paths import Workspace, private_directory
 from tidemark.process_lifetime import was_interrupted
@@ -238,9 +238,7 @@ def _runs(
                     warmed = _explaining(
                         test_bed, f"the warm-up before {label}", partial(warm_up, test_bed, medians, tell)
                     )
-                files = files_of(test_bed.servers, test_bed.variant)
-                warm(path for group in files.values() for path in group)
-                before = RunHistory(cold.prove(method, files), before.history, warmed)
+                before = RunHistory(prove_warm(method, test_bed), before.history, warmed)
             last = number == spec.runs - 1 and not spec.in_round
             measure = partial(measure_run, test_bed, number, before, last, tell)
             measured = _explaining(test_bed, f"run {number} of {spec.label}", measure)

@@ -12,6 +12,7 @@ from tidemark.machine import cold
 from tidemark.machine.sampler import Sampler
 from tidemark.measure.workload import ProgressCallback, TestBed, Window, WindowRunner
 from tidemark.runs.circumstances import WarmUp
+from tidemark.runs.proofs import ColdProof
 from tidemark.services.servers import Servers
 from tidemark.systems.base import Variant
 
@@ -76,6 +77,16 @@ def files_of(servers: Servers, variant: Variant) -> dict[str, tuple[Path, ...]]:
     """Return the files that make a system cold or hot: those of the servers, and the libraries of the client."""
     packages = variant.system.libraries
     return {**servers.files(), CLIENT: cold.library_files([*packages, "pyarrow"]) if packages else ()}
+
+
+def prove_warm(method: cold.Method, test_bed: TestBed) -> ColdProof:
+    """Read the files that make a system cold or hot unless they are in the page cache; return the proof of it."""
+    files = files_of(test_bed.servers, test_bed.variant)
+    proof = cold.prove(method, files)
+    if proof.resident_share == 1:
+        return proof
+    warm(path for group in files.values() for path in group)
+    return cold.prove(method, files)
 
 
 def warm(files: Iterable[Path]) -> None:

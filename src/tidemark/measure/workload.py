@@ -338,6 +338,8 @@ class Done(Protocol):
 class DoneWindow[D: Done]:
     """A `Window` whose operations are `done`, in order of time; subclasses divide their time by activity."""
 
+    activity: ClassVar[str] = "operations"  # name of their time in the budget
+
     elapsed_ns: int = 0
     done: list[D] = field(default_factory=list)
 
@@ -356,7 +358,7 @@ class DoneWindow[D: Done]:
 
     def budget(self) -> dict[str, int]:
         busy = sum(each.elapsed_ns for each in self.done)
-        return {"operations": busy, "rest": self.elapsed_ns - busy}
+        return {self.activity: busy, "rest": self.elapsed_ns - busy}
 
     def write_parquet(self, path: Path) -> None:
         import pyarrow as pa

@@ -5,15 +5,14 @@ Connects the studies, with their quantities, tables, figures and claims, to the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidemark.analysis.database import write_database
 from tidemark.analysis.formatting import estimate_text
 from tidemark.analysis.measures import Measures, NotAvailable
-from tidemark.analysis.metrics import HIGHER
+from tidemark.analysis.metrics import HIGHER, Metric
 from tidemark.errors import AnalysisError, ConfigError
 from tidemark.planner import accuracy
 from tidemark.planner.cost_model import Age, Cost
@@ -27,8 +26,9 @@ from tidemark.results.reference.findings import DECLARED, Finding, declared
 from tidemark.results.report.summary_table import Subject, matrix_table
 from tidemark.results.tables import setup, sweeps
 from tidemark.results.tables.table import Table, TableBuilder, write_tables
-from tidemark.runs.runset import RunSet
+from tidemark.runs.runset import RunSet, Series
 from tidemark.runs.spec import SeriesSpec
+from tidemark.runs.views import modes
 from tidemark.studies.study import Results, Study, registry
 
 CLAIMS = "claims.json"
@@ -93,6 +93,8 @@ def all_findings() -> tuple[Finding, ...]:
 
 def build_database(results: Path) -> Path:
     """Build results/metrics.duckdb from the run files, with resampled quantities next to it; return its path."""
+    from tidemark.analysis.database import write_database  # imports DuckDB, which nothing else here needs
+
     run_set = RunSet.load(results)
     quantities = {part.study.name: part.results.quantities for part in parts(run_set)}
     # A view uses columns that only runs of its study have.
@@ -103,24 +105,47 @@ def build_database(results: Path) -> Path:
 def ratio_widths(results: Path, plan_file: Path) -> dict[str, float]:
     """Return the half-width of each ratio's 95 % interval, in per cent, by its systems, mode and stack.
 
-    Each system is compared with the first of its mode and stack, by the first rate of the study's headline that both
-    have, or else by the quantity that leads it.
+    Each system is compared with the first of its mode and stack, or, where it is alone there, with itself in the stack
+    before.
     """
     found = {}
     for part in parts(RunSet.load(results, plan_file)):
-        run_set, headline = part.measures.run_set, part.results.quantities.headline
-        quantities = [*(each for each in headline if each.better == HIGHER), headline[0]]
-        for stack, mode in dict.fromkeys((series.stack, series.mode) for series in run_set.series):
-            first, *others = run_set.select(mode=mode, stack=stack, harness=False) or (None,)
-            for other in others:
-                for quantity in quantities:
-                    with suppress(NotAvailable):
-                        ratio = part.measures.ratio(quantity, other, first).estimate("")
-                        name = f"{other.title} over {first.title if first else ''}, {other.mode_title}"
-                        name += f" ({stack})" if len(run_set.stacks) > 1 else ""
-                        found[name] = ratio.half_width_percent
-                        break
+        stacks = len(part.measures.run_set.stacks)
+        for other, first in compared(part.measures.run_set):
+            for quantity in compared_by(part):
+                with suppress(NotAvailable):
+                    ratio = part.measures.ratio(quantity, other, first).estimate("")
+                    if other.stack == first.stack:
+                        name = f"{other.title} over {first.title}, {other.mode_title}"
+                        name += f" ({other.stack})" if stacks > 1 else ""
+                    else:
+                        name = f"{other.title}, {other.stack} over {first.stack}, {other.mode_title}"
+                    found[name] = ratio.half_width_percent
+                    break
     return found
+
+
+def compared_by(part: Part) -> list[Metric]:
+    """Return the quantities of which the first that two series have compares them: rates, then the leading one."""
+    headline = part.results.quantities.headline
+    return [*(each for each in headline if each.better == HIGHER), headline[0]]
+
+
+def compared(run_set: RunSet) -> Iterator[tuple[Series, Series]]:
+    """Yield each series with the one that its rounds compare it with.
+
+    That is the first of its mode and stack, or, where it is alone there, the same system in the stack before.
+    """
+    before: dict[tuple[str, str], Series] = {}
+    for stack in run_set.config.texts("stacks") or run_set.stacks:
+        for mode in modes(run_set):
+            first, *others = run_set.select(mode=mode, stack=stack, harness=False) or (None,)
+            if first is None:
+                continue
+            yield from ((other, first) for other in others)
+            if not others and (earlier := before.get((first.system, mode))) is not None:
+                yield first, earlier
+            before[first.system, mode] = first
 
 
 def build_tables(results: Path) -> Path:

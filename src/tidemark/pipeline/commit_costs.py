@@ -67,6 +67,16 @@ class CommitCosts:
         days = dict.fromkeys((self.days[0], self.days[-1]))
         return f"{', '.join(machines)}; {' to '.join(days)}; {', '.join(clients)}"
 
+    @property
+    def marks(self) -> list[str]:
+        """Return a sentence for each study of which runs are marked."""
+        return [
+            f"{each.marked_runs:,} of {each.all_runs:,} runs of the study {each.study} behind these numbers are "
+            "marked: disturbed by other work, or not as cold as they should be"
+            for each in self.about
+            if each.marked_runs
+        ]
+
 
 def keep_costs(place: Path, target: Path) -> Path:
     """Write the costs in `place`, a results folder or an archive, below `target`; return the path of the file."""

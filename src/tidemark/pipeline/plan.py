@@ -216,7 +216,8 @@ def _repeated(series: Iterable[SeriesSpec], repeats: int | None) -> list[SeriesS
 def _in_order(series: Iterable[SeriesSpec], seed: int) -> list[SeriesSpec]:
     """Return `series` in an order drawn from `seed`, with each repeat of all series before the next one of any.
 
-    Repeats of a series are thus far apart, and a machine's behaviour over some minutes affects only one of them.
+    Repeats of a series are thus far apart, and a machine's behaviour over some minutes affects only one of them. The
+    series of a study's part, which are compared, follow one another; studies, parts and series are in random order.
     """
     source = random.Random(seed)
     rounds: dict[int, list[SeriesSpec]] = {}
@@ -224,9 +225,21 @@ def _in_order(series: Iterable[SeriesSpec], seed: int) -> list[SeriesSpec]:
         rounds.setdefault(spec.repeat, []).append(spec)
     for each in rounds.values():
         source.shuffle(each)
-        jobs = list(dict.fromkeys(spec.job for spec in each))
-        each.sort(key=lambda spec: jobs.index(spec.job))
+        of_study, of_part = _places((spec.study for spec in each), source), _places(map(_part, each), source)
+        of_job = {job: place for place, job in enumerate(dict.fromkeys(spec.job for spec in each))}
+        each.sort(key=lambda spec: (of_study[spec.study], of_part[_part(spec)], of_job[spec.job]))
     return [spec for each in rounds.values() for spec in each]
+
+
+def _part(spec: SeriesSpec) -> str:
+    return str(dict(spec.settings).get("part", ""))
+
+
+def _places(names: Iterable[str], source: random.Random) -> dict[str, int]:
+    """Return the place of each of the distinct `names` in an order drawn from `source`."""
+    distinct = list(dict.fromkeys(names))
+    source.shuffle(distinct)
+    return {name: place for place, name in enumerate(distinct)}
 
 
 def _digest(content: dict[str, str]) -> str:

@@ -23,36 +23,10 @@ from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.judge import judge_all, unjudged
-from tidemark.results.reference import codemeta
-from tidemark.results.reference.agreement import agreement
-from tidemark.results.reference.anatomy import (
-    COLUMNS_MARK,
-    DISTANCES,
-    MARK,
-    PICTURE,
-    SEQUENCES,
-    anatomy_table,
-    columns_table,
-    distance_table,
-    in_sequence,
-    kept_by_columns,
-    kept_counts,
-    sequence_lines,
-)
+from tidemark.results.reference import anatomy, codemeta, content, front
+from tidemark.results.reference.agreement import agreement, with_verdict
 from tidemark.results.reference.artifact import Effort, Ledger, artifact
-from tidemark.results.reference.content import (
-    TABLES,
-    About,
-    Figure,
-    Reference,
-    folders,
-    of_ledger,
-    read_references,
-    run_values,
-    write_reference,
-)
 from tidemark.results.reference.findings import page, shown
-from tidemark.results.reference.front import DARK, LIGHT, MATRIX, filled, front, glance, narrow, overview
 from tidemark.results.reference.run_files import run_files_page
 from tidemark.results.reference.settings import settings_page
 from tidemark.results.reference.systems import system_pages
@@ -63,7 +37,7 @@ from tidemark.schema import editor_schema
 from tidemark.studies.study import registry
 from tidemark.systems.registry import registry as systems
 
-FINDINGS, README, STUDIES = "docs/findings.md", "README.md", "docs/studies.md"
+FINDINGS, README, STUDIES = "docs/findings.md", "README.md", "docs/studies"
 ANATOMY = "docs/anatomy.md"
 SETTINGS, EDITOR_SCHEMA, RUN_FILES = "docs/settings.md", "config.schema.json", "docs/run-files.md"
 SHOWN = ("smoke", "quick")  # the protocols that every study has
@@ -91,23 +65,23 @@ def build_reference(archive: Path, target: Path) -> list[Path]:
             study = reference.about.study
             figure, drawing = _first_figure(made[study])
             whole = replace(reference, figure=figure)
-            written += write_reference(whole, tables(made[study]), drawing, target / reference.about.name)
+            written += content.write_reference(whole, tables(made[study]), drawing, target / reference.about.name)
     return written
 
 
-def _references(run_set: RunSet, archive: str | None = None) -> list[Reference]:
+def _references(run_set: RunSet, archive: str | None = None) -> list[content.Reference]:
     """Return the reference results of each study in `run_set`."""
     return [
-        Reference(
-            About.of(part.study.name, run_set, archive),
-            of_ledger(judge_all(part.measures.run_set, [(part.results.claims, part.measures)])),
-            runs=run_values(part.measures),
+        content.Reference(
+            content.About.of(part.study.name, run_set, archive),
+            content.of_ledger(judge_all(part.measures.run_set, [(part.results.claims, part.measures)])),
+            runs=content.run_values(part.measures),
         )
         for part in parts(run_set)
     ]
 
 
-def _first_figure(part: Part) -> tuple[Figure | None, str]:
+def _first_figure(part: Part) -> tuple[content.Figure | None, str]:
     """Return the figure of a study to keep, and its SVG; None and "" if its runs cannot show it."""
     # Matplotlib takes half a second to import, for which other commands need not wait.
     from tidemark.results.figures.context import FigureContext
@@ -122,7 +96,7 @@ def _first_figure(part: Part) -> tuple[Figure | None, str]:
         if entry["reason"] is not None:
             return None, ""
         drawing = Path(place, study, f"{figure_spec.name}.svg").read_text()
-    return Figure(
+    return content.Figure(
         f"{figure_spec.name}.svg", entry["title"], " ".join([entry["finding"], *entry["notes"]]).strip()
     ), drawing
 
@@ -130,20 +104,19 @@ def _first_figure(part: Part) -> tuple[Figure | None, str]:
 def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
     """Return the pages that show the claims and the results in `kept`, and the pictures of the first one, by path.
 
-    Of README.md and docs/studies.md, parts change. Raises ConfigError if `folder` lacks one of these two.
+    Of README.md and the pages of studies, parts change. Raises ConfigError if `folder` lacks README.md or docs/studies.
     """
     for name in (README, STUDIES):
-        if not (folder / name).is_file():
+        if not (folder / name).exists():
             raise ConfigError(f"{folder / name}: is not there; allowed: a folder with {README} and {STUDIES}")
-    studies = overview((folder / STUDIES).read_text(), kept, {FIRST: registry()[FIRST].results.questions})
     quick = [each for each in efforts(configuration) if each.protocol == "quick"]
     quick.sort(key=lambda each: each.study != FIRST)
     return {
         **build_artifact(configuration, kept),
-        **(anatomy(kept, (folder / ANATOMY).read_text()) if (folder / ANATOMY).is_file() else {}),
+        **(anatomy_page(kept, (folder / ANATOMY).read_text()) if (folder / ANATOMY).is_file() else {}),
         FINDINGS: page([shown(finding, kept) for finding in all_findings()]),
-        README: front((folder / README).read_text(), studies, kept, caveats(kept), quick),
-        STUDIES: studies,
+        README: front.front((folder / README).read_text(), kept, caveats(kept), quick),
+        **_studies(kept, folder),
         SETTINGS: settings_page(),
         EDITOR_SCHEMA: editor_schema(),
         RUN_FILES: run_files_page(
@@ -155,20 +128,31 @@ def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
     }
 
 
-def anatomy(kept: Path, text: str) -> dict[str, str]:
+def _studies(kept: Path, folder: Path) -> dict[str, str]:
+    """Return the page of each study that has one in `folder`, by path."""
+    made = {}
+    for name, study in registry().items():
+        page = folder / front.study_page(name)
+        if page.is_file():
+            questions = study.results.questions if name == FIRST else ()
+            made[front.study_page(name)] = front.with_results(name, page.read_text(), kept, questions)
+    return made
+
+
+def anatomy_page(kept: Path, text: str) -> dict[str, str]:
     """Return docs/anatomy.md, which is `text` so far, and its picture, by path."""
     from tidemark.results.figures.anatomy import picture  # imports Matplotlib, as figures do
 
-    counts = kept_counts(kept)
+    counts = anatomy.kept_counts(kept)
     for mark, lines in {
-        MARK: anatomy_table(counts),
-        COLUMNS_MARK: columns_table(kept_by_columns(kept)),
-        DISTANCES: distance_table(counts, storage(kept)),
-        SEQUENCES: sequence_lines(counts),
+        anatomy.MARK: anatomy.anatomy_table(counts),
+        anatomy.COLUMNS_MARK: anatomy.columns_table(anatomy.kept_by_columns(kept)),
+        anatomy.DISTANCES: anatomy.distance_table(counts, storage(kept)),
+        anatomy.SEQUENCES: anatomy.sequence_lines(counts),
     }.items():
-        text = filled(ANATOMY, text, mark, lines)
-    drawn = in_sequence(counts)
-    return {ANATOMY: text, **({PICTURE: picture(drawn)} if drawn else {})}
+        text = front.filled(ANATOMY, text, mark, lines)
+    drawn = anatomy.in_sequence(counts)
+    return {ANATOMY: text, **({anatomy.PICTURE: picture(drawn)} if drawn else {})}
 
 
 def pages_of_systems(kept: Path) -> dict[str, str]:
@@ -178,25 +162,29 @@ def pages_of_systems(kept: Path) -> dict[str, str]:
         for claim in load_claims(book):
             for name in dict.fromkeys(claim.measure.systems):
                 claimed.setdefault(name, []).append((book.study, claim.id, claim.statement))
-    return system_pages(systems(), kept, claimed)
+    findings: dict[str, list[tuple[str, str]]] = {}
+    for finding in all_findings():
+        for name in finding.systems if shown(finding, kept).is_described else ():
+            findings.setdefault(name, []).append((finding.id, finding.title))
+    return system_pages(systems(), kept, claimed, findings)
 
 
 def pictures(kept: Path) -> dict[str, str]:
     """Return the first page's picture for light and dark pages, by path; empty without results to draw."""
     from tidemark.results.figures import glance as drawing  # imports Matplotlib, as figures do
 
-    found = glance(kept, FIRST)
+    found = front.glance(kept, FIRST)
     if found is None:
         return {}
     panels = [(panel.title, panel.found) for panel in found.panels()]
-    themes = {LIGHT: drawing.LIGHT, DARK: drawing.DARK}
+    themes = {front.LIGHT: drawing.LIGHT, front.DARK: drawing.DARK}
     described = found.alternative()
     return {name: drawing.picture(panels, found.systems(), theme, described) for name, theme in themes.items()}
 
 
 def storage(kept: Path) -> list[dict[str, Cell]]:
     """Return the rows of the table of commits with their files in an object store; empty if it is not kept."""
-    path = kept / "ingest" / TABLES / "ingest-storage.json"
+    path = kept / "ingest" / content.TABLES / "ingest-storage.json"
     return records(read_table(path)) if path.is_file() else []
 
 
@@ -204,19 +192,28 @@ def caveats(kept: Path) -> Iterator[str]:
     """Yield what the rates of the first page do not tell, with numbers of other studies where they are kept."""
     rows = storage(kept)
     far = max((row["rtt"] for row in rows if isinstance(row["rtt"], int)), default=0)
-    times = {str(row["system"]): row["commit_p50"] for row in rows if far and row["rtt"] == far}
-    distant = f" Time of a commit to S3, {far} ms away: {found}." if (found := _listed(times, "ms")) else ""
+    found = _listed({str(row["system"]): row["commit_p50"] for row in rows if far and row["rtt"] == far}, "ms")
+    distant = f" Time of a commit to S3, {far} ms away, with the catalog beside the writer: {found}."
     yield (
-        f"**On object storage the gap changes**, as each commit waits for several round trips.{distant} "
-        "→ [Many writers](docs/studies.md#ingest-many-writers-to-one-table)"
+        "**On object storage the gap changes**, as each commit waits for several round trips."
+        f"{distant if found else ''} → [What a distance adds](docs/anatomy.md#what-a-distance-adds)"
+    )
+    yield (
+        "**Some clients lose rows or break a table.** If the answer to a commit is lost, DuckLake with rows in files, "
+        "and DuckDB 1.5.5 as a writer of Iceberg, delete a file that the table needs. Several DuckDB writers lost half "
+        "of their rows in Iceberg's reference catalog. → [Findings](docs/findings.md), "
+        f"[what to set]({front.study_page('ingest')}#what-to-set)"
+    )
+    yield (
+        "**Tables without maintenance slow down for longer than 100 commits.** "
+        f"→ [Old tables]({front.study_page('ingest')}#old-tables) has commit 10,000."
     )
     ages = dict[str, Cell]()
-    if (path := kept / "freshness" / TABLES / "matrix.json").is_file():
+    if (path := kept / "freshness" / content.TABLES / "matrix.json").is_file():
         ages = {str(row["system"]): row["age_p99"] for row in records(read_table(path))}
-    often = "Time until a reader sees 99 of 100 events, with a commit every second"
+    often = "Time until a reader of local files sees 99 of 100 events, with a commit every second"
     seen = f" {often}: {found}." if (found := _listed(ages, "s")) else ""
-    place = "docs/studies.md#freshness-from-the-topic-to-a-reader"
-    yield f"**Freshness is another question than speed.**{seen} → [Freshness]({place})"
+    yield f"**Freshness is another question than speed.**{seen} → [Freshness]({front.study_page('freshness')})"
     yield (
         "**A write that has returned is not equally safe everywhere.** DuckLake and Iceberg flush the catalog's commit "
         "to the disk; Delta leaves data and log in the page cache. `durability: full` has all of them flush, as far as "
@@ -234,7 +231,7 @@ def build_artifact(configuration: Path, kept: Path) -> dict[str, str]:
     """Return ARTIFACT.md and the pages of claims, from the plans, all claims and the reference results in `kept`."""
     rows = [unjudged(claim, book, "") for book in books() for claim in load_claims(book)]
     commands = {command: seconds_of(configuration, command) for command in {row.retest.command for row in rows}}
-    return artifact(efforts(configuration), Ledger(rows, commands, read_references(kept), MAJOR))
+    return artifact(efforts(configuration), Ledger(rows, commands, content.read_references(kept), MAJOR))
 
 
 @cache
@@ -260,13 +257,18 @@ def build_agreement(a: Path, b: Path, target: Path, study: str | None = None) ->
     Each is a folder of reference results, a results folder or an archive. With `study`, only its claims are compared.
     """
     sides = []
+    printed = {claim.id for book in books() for claim in load_claims(book) if claim.needs_no_run}
     for place in (a, b):
-        if folders(place):
-            sides.append(read_references(place))
+        if content.folders(place):
+            sides.append(content.read_references(place))
         else:
             with opened(place) as run_set:
                 sides.append(_references(run_set))
-        sides[-1] = [reference for reference in sides[-1] if study in (None, reference.about.study)]
+        sides[-1] = [
+            replace(each, held=tuple(held for held in each.held if held.claim not in printed))
+            for each in sides[-1]
+            if study in (None, each.about.study)
+        ]
         if not sides[-1]:
             raise Incomparable(f"{place} has no results of the study {study}")
     table = agreement(sides[0], sides[1], (str(a), str(b)))
@@ -281,12 +283,12 @@ def summaries(place: Path, study: str | None = None) -> list[Table]:
     """
     found = []
     for name, of_study in registry().items():
-        paths = (place / "tables" / name / f"{MATRIX}.json", place / name / "tables" / f"{MATRIX}.json")
+        paths = (place / "tables" / name / f"{front.MATRIX}.json", place / name / "tables" / f"{front.MATRIX}.json")
         path = next((each for each in paths if each.is_file()), None)
         if path is not None and study in (None, name):
             matrix, questions = read_table(path), of_study.results.questions
             asked = usual_columns(questions, [column.key for column in matrix.columns])
-            found.append(replace(narrow(matrix, asked), title=of_study.title))
+            found.append(replace(front.narrow(matrix, asked), title=of_study.title))
     if not found:
         of = f" of {study}" if study else ""
         raise ConfigError(f"{place}: found no table of systems{of}; allowed: a results folder, or reference results")
@@ -294,16 +296,19 @@ def summaries(place: Path, study: str | None = None) -> list[Table]:
 
 
 def build_comparison(
-    a: Path, b: Path, target: Path, wanted: str | None = None
+    a: Path, b: Path, target: Path, wanted: str | None = None, verdict: str | None = None
 ) -> tuple[list[Table], list[Path], list[str]]:
     """Write the comparison of two result sets below `target`, that of each study, or of one, to a folder of its name.
 
     Returns the tables, the paths written, and the reasons for studies left out; raises Incomparable if all
-    are. If one of the sets is a folder of reference results, they are compared claim by claim.
+    are. If one of the sets is a folder of reference results, they are compared claim by claim, and the table returned
+    has only claims that one of them gave the `verdict`, if there is one.
     """
-    if folders(a) or folders(b):
+    if content.folders(a) or content.folders(b):
         table, paths = build_agreement(a, b, target, wanted)
-        return [table], paths, []
+        return [with_verdict(table, verdict) if verdict else table], paths, []
+    if verdict:
+        raise ConfigError(f"--verdict: found no claims; allowed where {a} or {b} is a folder of reference results")
     from tidemark.results.archive.compare_plot import write_comparison  # imports Matplotlib, as figures do
 
     made: list[Table] = []

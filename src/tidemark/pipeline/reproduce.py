@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def reproduce(workspace: Workspace, finding: Finding, runs: int, show: Callable[
         raise ConfigError(f"the finding '{finding.id}' has no script; to repeat it: {finding.repeat}")
     command, path = _command(workspace, finding, finding.script), _path(workspace, finding.script)
     attempts: list[Attempt] = []
-    case, versions = None, {}
+    case, versions, day = None, {}, datetime.now(UTC).date().isoformat()
     for number in range(runs):
         began = time.monotonic()
         with _folder(workspace) as folder:
@@ -43,7 +44,7 @@ def reproduce(workspace: Workspace, finding: Finding, runs: int, show: Callable[
             case = said["evidence"]
         show(f"run {number + 1} of {runs}: {'seen' if said['seen'] else 'not seen'}: {said['said']}")
     machine = machine_words(inventory(workspace.root))
-    return Evidence(finding.id, digest_of(finding), machine, tuple(versions.items()), tuple(attempts), case)
+    return Evidence(finding.id, digest_of(finding), machine, tuple(versions.items()), tuple(attempts), case, day)
 
 
 def _command(workspace: Workspace, finding: Finding, script: Script) -> list[str | Path]:

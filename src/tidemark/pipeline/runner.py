@@ -237,7 +237,7 @@ def run_all(workspace: Workspace, config_file: Path, overrides: list[str], argum
         runner = Runner(workspace, config_file, overrides, arguments, cores)
         if is_dry(arguments):
             status = runner.make()
-            if plan.config.archive is None and status == 0:
+            if status == 0:
                 print("\n".join(f"tidemark: {line}" for line in what_would_follow(plan, workspace)), flush=True)
             return status
         try_to_write(workspace.root / folder)
@@ -280,6 +280,10 @@ def what_would_follow(plan: Plan, workspace: Workspace) -> Iterator[str]:
     """Yield the lines of a dry run: series, minutes and gigabytes, and the systems of each study and stack."""
     from tidemark.pipeline.build import expected_bytes
 
+    if plan.config.archive is not None:
+        place = results_folder(plan.config)
+        yield f"all results would be made from {plan.config.archive}, in {place}, and nothing measured"
+        return
     if not due(plan.series, workspace):
         yield "nothing is left to measure"
         return

@@ -25,27 +25,15 @@ from tidemark.results.reference.content import FILE, TABLES, folders, read_refer
 from tidemark.results.reference.findings import FOLDER as EVIDENCE
 from tidemark.results.reference.findings import page, shown
 from tidemark.results.reference.front import MATRIX, glance, narrow
+from tidemark.results.reference.release_ledger import PAGE as RELEASES
+from tidemark.results.reference.release_ledger import kept_ledgers, ledger_page
 from tidemark.results.reference.releases import THEN_AND_NOW as STACKS
 from tidemark.results.reference.releases import releases_page
 from tidemark.results.reference.systems import GENERATED
 from tidemark.results.report.page import write_gallery, write_site_report
 from tidemark.results.report.summary_table import usual_columns
-from tidemark.results.site.folder import replaced
-from tidemark.results.site.html import GENERAL, Site, address_of, section
-from tidemark.results.site.pages import (
-    RESULTS,
-    THEN_AND_NOW,
-    Archive,
-    write_archives,
-    write_claims,
-    write_feed,
-    write_index,
-    write_machines,
-    write_releases,
-    write_set,
-    write_text,
-    write_then_and_now,
-)
+from tidemark.results.site import pages
+from tidemark.results.site.html import GENERAL, Site, about_study, address_of
 from tidemark.results.site.rows import Traits
 from tidemark.results.site.sets import DIGITS, ResultSet, permanent_address, without_identity
 from tidemark.results.tables.table import read_table
@@ -71,16 +59,16 @@ def build_site(kept: Path, archives: Sequence[Path], target: Path, public: str =
     public = _checked(public)
     if not folders(kept):
         raise ConfigError(f"{kept}: found no {FILE} in it; allowed: a folder that './tidemark keep' writes")
-    with replaced(target) as folder:
+    with pages.replaced(target) as folder:
         added = _archives(archives, folder)
         _copy_results(kept, folder, target)
         _write(folder, kept, _newest(folder), added, public)
     return target / "index.html"
 
 
-def _archives(places: Sequence[Path], site: Path) -> list[Archive]:
+def _archives(places: Sequence[Path], site: Path) -> list[pages.Archive]:
     """Add each archive to the site, with the results that its run files give and a page to compare its systems."""
-    made: list[Archive] = []
+    made: list[pages.Archive] = []
     for place in places:
         with opened(place) as run_set, tempfile.TemporaryDirectory() as packed:
             file = place if place.is_file() else write_archive(run_set.results, Path(packed, "archive.zip"))
@@ -94,7 +82,7 @@ def _archives(places: Sequence[Path], site: Path) -> list[Archive]:
             files = _report(run_set, home, site)
         name = place.stem or place.resolve().stem
         made.append(
-            Archive(
+            pages.Archive(
                 home.name, name, digest, (home / "archive.zip").stat().st_size, tuple(_of_archive(home, site, files))
             )
         )
@@ -218,7 +206,7 @@ def _checked(public: str) -> str:
     return public and f"{public.rstrip('/')}/"
 
 
-def _write(folder: Path, kept: Path, sets: Sequence[ResultSet], archives: Sequence[Archive], public: str) -> None:
+def _write(folder: Path, kept: Path, sets: Sequence[ResultSet], archives: Sequence[pages.Archive], public: str) -> None:
     texts = dict(_texts(kept))
     evidence = [path.relative_to(kept).as_posix() for path in sorted((kept / EVIDENCE).glob("*.json"))]
     names = ["claims", *(f"claims/{book.study}" for book in books()), *(each.address for each in sets)]
@@ -230,26 +218,25 @@ def _write(folder: Path, kept: Path, sets: Sequence[ResultSet], archives: Sequen
     site.put_style()
     site.put("LICENSE.txt", LICENCE.read_text())
     if compared is not None:
-        write_then_and_now(site, [*releases_page(compared.place, kept)], compared)
+        pages.write_then_and_now(site, [*releases_page(compared.place, kept)], compared)
     for name in evidence:
         site.put(name, (kept / name).read_text())
-    studies = (REPOSITORY / "docs" / "studies.md").read_text()
     permanent = [*_permanent(folder, sets)]
     earlier = [each for each in permanent if each.listed == each.address]
     whole = [*sets, *earlier, *(each for archive in archives for each in archive.sets)]
     for each in (*sets, *permanent, *(each for archive in archives for each in archive.sets)):
-        write_set(site, each, [*section(studies, each.about.study)] if each in sets else [])
+        pages.write_set(site, each, about_study(each.about.study) if each in sets else "")
     for source, text in texts.items():
-        write_text(site, source, text)
+        pages.write_text(site, source, text)
     rows = [unjudged(claim, book, "") for book in books() for claim in load_claims(book)]
-    write_claims(site, rows, sets, {name: study.title for name, study in registry().items()})
-    write_machines(site, whole)
-    write_releases(site, whole)
-    write_archives(site, archives)
+    pages.write_claims(site, rows, sets, {name: study.title for name, study in registry().items()})
+    pages.write_machines(site, whole)
+    pages.write_releases(site, whole)
+    pages.write_archives(site, archives)
     _front(site, kept, sets, archives)
-    write_index(site, whole)
+    pages.write_index(site, whole)
     if public:
-        write_feed(site, whole)
+        pages.write_feed(site, whole)
         _cards(site, sets)
 
 
@@ -264,18 +251,20 @@ def _cards(site: Site, sets: Sequence[ResultSet]) -> None:
         site.put(f"cards/{name}.png", card(study.title, study.question, facts))
     verdicts = sum(len(each.reference.held) for each in known.values())
     told = [f"{len(known)} studies, {verdicts:,} verdicts on published claims"]
-    site.put(f"cards/{GENERAL}.png", card("Results at a glance", RESULTS, told))
+    site.put(f"cards/{GENERAL}.png", card("Results at a glance", pages.RESULTS, told))
 
 
 def _texts(kept: Path) -> Iterator[tuple[str, str]]:
     """Yield the documents that are pages of the site, with their paths."""
     for source, text in pages_of_systems(kept).items():
-        yield source, OF_STUDY.sub(r"### [\1](../studies.md#\1),", text.replace(GENERATED, ""))
+        yield source, OF_STUDY.sub(r"### [\1](../studies/\1.md),", text.replace(GENERATED, ""))
     yield FINDINGS, page([shown(finding, kept) for finding in all_findings()])
+    if ledgers := kept_ledgers(kept):
+        yield RELEASES, "\n".join(ledger_page(ledgers))
     yield from ((source, (REPOSITORY / source).read_text()) for source in TEXTS)
 
 
-def _front(site: Site, kept: Path, sets: Sequence[ResultSet], archives: Sequence[Archive]) -> None:
+def _front(site: Site, kept: Path, sets: Sequence[ResultSet], archives: Sequence[pages.Archive]) -> None:
     found = glance(kept, FIRST)
     for name, drawing in pictures(kept).items():
         site.put(name.removeprefix("docs/"), drawing)
@@ -285,10 +274,11 @@ def _front(site: Site, kept: Path, sets: Sequence[ResultSet], archives: Sequence
         "index.html",
         "front.html",
         title="Results at a glance",
-        description=RESULTS,
+        description=pages.RESULTS,
         alternative=found.alternative() if found else "",
         text=site.markdown(lines, "README.md", "index.html"),
         sets=sets,
         archives=archives,
-        then_and_now=THEN_AND_NOW if THEN_AND_NOW in site.addresses else "",
+        then_and_now=pages.THEN_AND_NOW if pages.THEN_AND_NOW in site.addresses else "",
+        ledger=pages.LEDGER if pages.LEDGER in site.addresses else "",
     )

@@ -21,6 +21,7 @@ from tidemark.planner.cost_model import FAR, MANY, PLAIN, Age, Cell, Cost, Law, 
 
 ROOM = 0.7  # largest share of their time that writers may be busy
 REACH = 4.0  # factor beyond the largest measured setting, and below the smallest, up to which the law is trusted
+COMMITS = "commits of the table"
 KINDS = (PLAIN, FAR, MANY)
 NEEDED = {PLAIN: 3, FAR: 3, MANY: 2}  # distinct settings, so that one can be held out
 MILLION = 1_000_000
@@ -75,7 +76,7 @@ class Errors:
         """Return a description of the error that is above `bound`, or None."""
         for error, what in ((self.worst, "worst error of the law"), (self.age_median, "median error of ages")):
             if error is not None and error > bound:
-                return f"the {what} is {100 * error:.0f} %, the bound {100 * bound:.0f} %"
+                return f"the {what} is {100 * error:.3g} %, the bound {100 * bound:.3g} %"
         return None
 
 
@@ -246,11 +247,14 @@ def _sizes(load: Load, sound: Sequence[Cost]) -> list[int]:
     asked = (
         ("writers", load.writers, _most_writers(sound)),
         ("ms to the store", load.rtt_ms or 0, _farthest(sound)),
-        ("commits of the table", load.commits, 2 * max(each.commits for each in sound)),  # twice the mean
+        (COMMITS, load.commits, 2 * max(each.commits for each in sound)),  # twice the mean
     )
     for what, value, measured in asked:
         if value > REACH * measured:
-            raise NotAvailable(f"out of reach: {value:,.10g} {what}, measured up to {measured:,.10g}")
+            more = (
+                "; maintain the table before, or see 'Old tables' in docs/studies/ingest.md" if what == COMMITS else ""
+            )
+            raise NotAvailable(f"out of reach: {value:,.10g} {what}, measured up to {measured:,.10g}{more}")
     if load.batch is not None:
         if not least <= load.batch <= most:
             raise NotAvailable(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import ClassVar, Self
 
 import msgspec
 
@@ -49,9 +50,31 @@ class Step:
     by: str = CLIENT
 
 
+class JsonFile:
+    """Content of a JSON file: the fields of a dataclass. `called` names it in errors."""
+
+    __slots__ = ()
+    called: ClassVar[str]
+
+    def to_json(self) -> str:
+        return msgspec.json.format(msgspec.json.encode(self), indent=1).decode() + "\n"
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read what `to_json` returned; raise ConfigError, naming the file, if it is something else."""
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=cls)
+        except OSError as error:
+            raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: cannot be read as {cls.called}: {error}") from error
+
+
 @dataclass(frozen=True, slots=True)
-class Anatomy:
+class Anatomy(JsonFile):
     """Counts of the chosen commits of one system, each a range over the runs. A name without a count was not seen."""
+
+    called: ClassVar[str] = "an anatomy"
 
     system: str
     title: str
@@ -62,21 +85,9 @@ class Anatomy:
     columns: int
     runs: int
     commits: dict[int, dict[str, dict[str, Range]]]  # by number of the commit, from 1
-    not_counted: dict[str, str] = field(default_factory=dict)  # the reason, by source
+    not_counted: dict[str, str] = field(default_factory=dict)  # the reason, by source or by what it is
     steps: tuple[Step, ...] = ()  # of a commit after the last one that is counted: the quickest of several, untraced
-
-    def to_json(self) -> str:
-        return msgspec.json.format(msgspec.json.encode(self), indent=1).decode() + "\n"
-
-    @classmethod
-    def read(cls, path: Path) -> Anatomy:
-        """Read what `to_json` returned; raise ConfigError, naming the file, if it is something else."""
-        try:
-            return msgspec.json.decode(path.read_bytes(), type=cls)
-        except OSError as error:
-            raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path}: cannot be read as an anatomy: {error}") from error
+    pipeline: dict[str, str] = field(default_factory=dict)  # the settings of a pipeline; empty if a client writes
 
     def differences(self, kept: Anatomy, called: str = "kept") -> Iterator[str]:
         """Yield in words each count that differs from that of `kept`; raise Incomparable if they cannot be compared.

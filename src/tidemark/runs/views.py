@@ -79,6 +79,11 @@ def all_runs(series: Iterable[Series]) -> list[Run]:
     return [run for each in series for run in each.runs]
 
 
+def all_hot_runs(series: Iterable[Series]) -> list[Run]:
+    """Return the hot runs of all `series`."""
+    return [run for each in series for run in each.hot_runs]
+
+
 def counterparts(run_set: RunSet, mode: str | None = None) -> Iterator[tuple[Series, Series]]:
     """Yield each series of the first stack, paired with each series of another stack that differs in nothing else."""
     for then in run_set.select(mode=mode, harness=False):

@@ -11,6 +11,7 @@ import shutil
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +21,7 @@ from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.outside import Made, ledger_of, say_kept
-from tidemark.services.programs.process import Child, server_environment, unprivileged_account
+from tidemark.services.programs.process import Child, give, server_environment, unprivileged_account, wait_for_line
 from tidemark.services.programs.provision import provision
 
 START_ATTEMPTS = 4
@@ -52,9 +53,15 @@ class ServiceContext:
 
 def files_below(folder: Path) -> tuple[Path, ...]:
     """Return regular files below `folder`, sorted; files that a running server removes meanwhile are left out."""
-    found = []
-    for parent, _, names in os.walk(folder):
-        found += [path for name in names if (path := Path(parent, name)).is_file() and not path.is_symlink()]
+    found: list[Path] = []
+    folders = [os.fspath(folder)]
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif entry.is_file(follow_symlinks=False):
+                    found.append(Path(entry.path))
     return tuple(sorted(found))
 
 
@@ -93,11 +100,14 @@ class Service(ABC):
     discard_signal: ClassVar[signal.Signals] = signal.SIGKILL  # stops it when its data is discarded too
     # Log messages that mean that another process took a port between its choice and the server's bind.
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use",)
+    ready_line: ClassVar[str]  # in the log of a server that is ready; before its port, if that is chosen by the kernel
+    ready_s: ClassVar[float] = 60.0
     external_at: str | None = None  # the address of an external server
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         self.workspace = workspace
         self.directory = directory
+        self._jars: Sequence[Path] = ()
         self._port = 0  # of the last start, on loopback
         self._child: Child | None = None
         self._prepared = False
@@ -108,9 +118,9 @@ class Service(ABC):
         self._made: list[Made] = []  # on an external server, not yet dropped
 
     @classmethod
-    @abstractmethod
     def from_config(cls, around: ServiceContext) -> Self:
         """Return the service for the configuration, with the directory and servers in `around`."""
+        return cls(around.workspace, around.directory)
 
     @classmethod
     def address_in(cls, config: ServicesConfig) -> str | None:
@@ -148,13 +158,13 @@ class Service(ABC):
     def version(self) -> str:
         """Return the version that the running server reports."""
 
-    @abstractmethod
     def _provision(self) -> None:
         """Verify the program's files against their lock and fetch missing ones; called before each start."""
+        self._jars = [jar for name in self.locks for jar in provision(name, self.workspace)]
 
-    @abstractmethod
     def _prepare(self) -> None:
         """Create the data directory; called once in the life of `directory`."""
+        give(private_directory(self.data_directory))
 
     @abstractmethod
     def _launch(self) -> Child:
@@ -186,17 +196,17 @@ class Service(ABC):
             raise ServiceError(f"{self.title} named no version in {self.log_path}.")
         return str(named[-1])
 
-    def _port_in_log(self, before: str, log_start: int) -> int:
-        """Return the number after the text `before` in the log from byte `log_start`."""
-        return int(self.log_path.read_bytes()[log_start:].decode(errors="replace").split(before)[1].split()[0])
-
-    @abstractmethod
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         """Return once the server answers; `log_start` is the byte of the log at which this start begins."""
+        wait_for_line(child, self.ready_line, self.ready_s, log_start)
+        if self.ready_line.endswith("port: "):
+            said = self.log_path.read_bytes()[log_start:].decode(errors="replace")
+            self._port = int(said.split(self.ready_line)[1].split()[0])
+        self._reach()
 
-    @abstractmethod
     def _reach(self) -> None:
-        """Contact an external server; any exception gives the reason for a failure."""
+        """Contact the server; any exception gives the reason for a failure. One that can be external overrides this."""
+        self.check()
 
     @abstractmethod
     def _program_files(self) -> tuple[Path, ...]:

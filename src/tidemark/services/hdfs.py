@@ -1,20 +1,22 @@
-"""HDFS 3.4 on loopback: a NameNode (names and block locations) and one DataNode (blocks).
+"""HDFS 3.4 on loopback: a NameNode (names and block locations) and one DataNode (blocks), and what serves from it.
 
-Replication is 1. Clients, including those of WebHDFS, connect to both servers.
+Replication is 1. Clients, including those of WebHDFS, connect to both servers. An Arrow Flight server returns complete
+Hudi tables on HDFS, read by DuckDB in a process of its own.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import shutil
-import time
+import sys
 import urllib.error
 import urllib.request
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, Self
 from urllib.parse import quote, urlencode
@@ -22,11 +24,12 @@ from xml.sax.saxutils import escape
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import Service, ServiceContext
+from tidemark.services.base import Service, ServiceContext, files_below
 from tidemark.services.http import fetch, open_url
-from tidemark.services.own import JavaServer, OwnServer
+from tidemark.services.own import JavaServer
 from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path
-from tidemark.services.programs.process import Child, free_ports, give, is_free, wait_for_line
+from tidemark.services.programs.process import Child, free_ports, give, is_free, wait_for_line, wait_until
+from tidemark.services.programs.tools import tool_packages
 
 FILES_S = 120.0  # for an answer with a file
 
@@ -111,7 +114,6 @@ class WebHdfs:
 HEAP_MB = 512
 READY_S = 90.0
 ANSWER_S = 30.0
-LOOK_S = 0.1
 PACKAGE = "org.apache.hadoop.hdfs.server"
 OPENED = ("java.lang", "java.nio", "java.net")  # packages that Hadoop accesses by reflection on JVM 17 and later
 REFUSED = re.compile("['%]")
@@ -135,9 +137,10 @@ PAGES = ("hdfs", "datanode", "static")
 def write_configuration(folder: Path, site: Mapping[str, object]) -> Path:
     """Create `folder` with `site` as both site files and a logging configuration, and return it."""
     give(private_directory(folder))
+    words = {name: json.dumps(value) if isinstance(value, bool) else str(value) for name, value in site.items()}
     properties = "".join(
-        f"<property><name>{escape(name)}</name><value>{escape(_word(value))}</value></property>\n"
-        for name, value in site.items()
+        f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>\n"
+        for name, value in words.items()
     )
     text = f'<?xml version="1.0"?>\n<configuration>\n{properties}</configuration>\n'
     for name, content in (("core-site.xml", text), ("hdfs-site.xml", text), ("log4j.properties", LOGGING)):
@@ -149,10 +152,6 @@ def write_configuration(folder: Path, site: Mapping[str, object]) -> Path:
     return folder
 
 
-def _word(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 @dataclass(frozen=True, slots=True)
 class Closes:
     """Files that were closed, and close attempts that the NameNode refused until the client retried."""
@@ -161,7 +160,7 @@ class Closes:
     refused: int
 
 
-class HdfsServer(OwnServer, JavaServer):
+class HdfsServer(JavaServer):
     """Base of both servers: jars, configuration and JVM options."""
 
     locks: ClassVar[tuple[str, ...]] = ("hdfs",)
@@ -270,7 +269,7 @@ class NameNode(HdfsServer):
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         del log_start
-        wait_until(child, lambda: bool(self._ask(self.info)))
+        wait_until(child, lambda: bool(self._ask(self.info)), READY_S)
 
 
 class DataNode(HdfsServer):
@@ -305,17 +304,50 @@ class DataNode(HdfsServer):
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         # The NameNode considers a killed DataNode alive for minutes, so wait for this start's block report.
         wait_for_line(child, REPORTED, READY_S, log_start)
-        wait_until(child, self.names.takes_writes)
+        wait_until(child, self.names.takes_writes, READY_S)
 
 
-def wait_until(child: Child, is_ready: Callable[[], bool]) -> None:
-    """Wait until `is_ready` returns True; failed requests count as False. Raise ServiceError, with the log's end."""
-    deadline = time.monotonic() + READY_S
-    while True:
-        child.check()
-        with suppress(OSError, ValueError, KeyError):
-            if is_ready():
-                return
-        if time.monotonic() > deadline:
-            raise child.failure(f"was not ready within {READY_S:.0f} s")
-        time.sleep(LOOK_S)
+PROGRAM = Path(__file__).parent / "programs" / "serve_hudi.py"
+NEWEST = Path(__file__).parent / "programs" / "hudi_files.py"
+TOOL = "avro-hdfs"
+TOLD = "packages.json"
+
+
+class Flight(Service):
+    """Flight server whose tickets are table paths; DuckDB and PyArrow are those of the stack."""
+
+    name: ClassVar[str] = "flight"
+    title: ClassVar[str] = "Arrow Flight server (DuckDB)"
+    needs: ClassVar[tuple[type[Service], ...]] = (NameNode, DataNode)
+    tools: ClassVar[tuple[str, ...]] = (TOOL,)
+    ready_line: ClassVar[str] = "Listens on port: "
+
+    def __init__(self, workspace: Workspace, directory: Path, names: NameNode) -> None:
+        super().__init__(workspace, directory)
+        self._names = names
+
+    @classmethod
+    def from_config(cls, around: ServiceContext) -> Self:
+        return cls(around.workspace, around.directory, around.server(NameNode))
+
+    @property
+    def address(self) -> str:
+        """Address that clients connect to."""
+        return f"grpc://127.0.0.1:{self._port}"
+
+    def version(self) -> str:
+        return f"PyArrow {version('pyarrow')}, DuckDB {version('duckdb')}"
+
+    def _program_files(self) -> tuple[Path, ...]:
+        found = [PROGRAM, NEWEST]
+        for name in ("pyarrow", "_duckdb", "duckdb"):
+            spec = importlib.util.find_spec(name)
+            for folder in (spec.submodule_search_locations or ()) if spec else ():
+                found += files_below(Path(folder))
+        return (*found, *files_below(tool_packages(TOOL, self.workspace) / "hdfs_native"))
+
+    def _launch(self) -> Child:
+        found = tool_packages(TOOL, self.workspace).absolute()
+        order = {"packages": [str(found)], "newest": str(NEWEST), "names": self._names.address}
+        (self.directory / TOLD).write_text(json.dumps(order))
+        return self._serve([sys.executable, "-I", PROGRAM, TOLD], HOME=str(self.directory), HADOOP_USER_NAME=USER)

@@ -20,24 +20,8 @@ from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.base import ServiceContext
 from tidemark.services.own import JavaServer
-from tidemark.services.programs.java import (
-    COMMON_OPTIONS,
-    JAVA,
-    LOGGING,
-    LOGGING_FILE,
-    SHORT_LIVED_OPTIONS,
-    Trainee,
-    class_data,
-    class_path,
-    mapping,
-)
-from tidemark.services.programs.process import (
-    Child,
-    free_ports,
-    give,
-    server_environment,
-    wait_for_line,
-)
+from tidemark.services.programs import java
+from tidemark.services.programs.process import Child, free_ports, give, server_environment
 from tidemark.services.programs.provision import private_beside, provision
 
 ANSWER_TIMEOUT_S = 15.0
@@ -93,13 +77,13 @@ def _code(error: ServiceError) -> int | None:
 
 
 def _java(jars: Sequence[Path], *options: str) -> list[str | Path]:
-    common = [*COMMON_OPTIONS, "-Djava.io.tmpdir=tmp", f"-Dlog4j2.configurationFile={LOGGING_FILE}"]
-    return [JAVA, *common, *options, "-cp", class_path(jars)]
+    common = [*java.COMMON_OPTIONS, "-Djava.io.tmpdir=tmp", f"-Dlog4j2.configurationFile={java.LOGGING_FILE}"]
+    return [java.JAVA, *common, *options, "-cp", java.class_path(jars)]
 
 
 def write_properties(directory: Path, port: int, controller_port: int) -> Path:
     """Write the properties and logging configuration for a broker in `directory`; return the properties file."""
-    (directory / LOGGING_FILE).write_text(LOGGING)
+    (directory / java.LOGGING_FILE).write_text(java.LOGGING)
     properties = directory / "server.properties"
     properties.write_text(PROPERTIES.format(port=port, controller_port=controller_port))
     return properties
@@ -119,7 +103,7 @@ def format_storage(workspace: Workspace, jars: Sequence[Path]) -> Path:
                 for name in ("data", "tmp"):
                     (incoming / name).mkdir(mode=0o700)
                 cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-                command = [*_java(jars, *SHORT_LIVED_OPTIONS), "kafka.tools.StorageTool", "format"]
+                command = [*_java(jars, *java.SHORT_LIVED_OPTIONS), "kafka.tools.StorageTool", "format"]
                 # One argument with its option: an id may begin with a hyphen and would be parsed as an option.
                 command += [f"--cluster-id={cluster}", "-c", write_properties(incoming, *free_ports(2))]
                 log = incoming / "format.log"
@@ -131,7 +115,7 @@ def format_storage(workspace: Workspace, jars: Sequence[Path]) -> Path:
 def archive_classes(workspace: Workspace, jars: Sequence[Path]) -> Path | None:
     """Return the archive of classes that a broker loads between start and shutdown; built once."""
     trainee = partial(_Trainee, workspace, workspace.work / "kafka-training")
-    return class_data(workspace, "kafka", JVM_OPTIONS, jars, trainee)
+    return java.class_data(workspace, "kafka", JVM_OPTIONS, jars, trainee)
 
 
 class Kafka(JavaServer):
@@ -142,12 +126,13 @@ class Kafka(JavaServer):
     locks: ClassVar[tuple[str, ...]] = ("kafka",)
     address_key: ClassVar[str] = "kafka_address"
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use", "BindException")
+    ready_line: ClassVar[str] = "Kafka Server started"
+    ready_s: ClassVar[float] = 120.0
 
     def __init__(self, workspace: Workspace, directory: Path, settings: KafkaSettings) -> None:
         super().__init__(workspace, directory)
         self.settings, self.external_at = settings, settings.address
         self._formatted = Path()
-        self._class_data: Path | None = None
 
     @classmethod
     def from_config(cls, around: ServiceContext) -> Self:
@@ -222,9 +207,6 @@ class Kafka(JavaServer):
     def _reach(self) -> None:
         self._admin().list_topics(timeout=ANSWER_TIMEOUT_S)
 
-    def _program_files(self) -> tuple[Path, ...]:
-        return (*super()._program_files(), *([self._class_data] if self._class_data else []))
-
     def _provision(self) -> None:
         super()._provision()
         self._formatted = format_storage(self.workspace, self._jars)
@@ -243,15 +225,8 @@ class Kafka(JavaServer):
         command = _java(self._jars, f"-Xms{heap}", f"-Xmx{heap}", *JVM_OPTIONS, *self._class_options())
         return self._serve([*command, "kafka.Kafka", properties])
 
-    def _class_options(self) -> tuple[str, ...]:
-        return mapping(self._class_data)
 
-    def _wait_until_ready(self, child: Child, log_start: int) -> None:
-        wait_for_line(child, "Kafka Server started", 120, log_start)
-        self._reach()
-
-
-class _Trainee(Trainee, Kafka):
+class _Trainee(java.Trainee, Kafka):
     """A broker that records the classes it loads."""
 
     def __init__(self, workspace: Workspace, directory: Path, options: tuple[str, ...]) -> None:

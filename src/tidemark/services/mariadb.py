@@ -9,16 +9,8 @@ from typing import ClassVar
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import files_below
-from tidemark.services.own import OwnServer
-from tidemark.services.programs.process import (
-    Child,
-    give,
-    same_or_free,
-    server_environment,
-    wait_for_line,
-    write_private,
-)
+from tidemark.services.base import Service, files_below
+from tidemark.services.programs.process import Child, give, same_or_free, server_environment, write_private
 from tidemark.services.programs.provision import unpack_mariadb
 
 USER = "tidemark"
@@ -27,7 +19,7 @@ ANSWER_S = 30
 READING = 4  # statements of one reading of the counters, including the end of its session
 
 
-class MariaDB(OwnServer):
+class MariaDB(Service):
     """MariaDB 11.4.5 on a free loopback port, with one user, a generated password, and defaults otherwise.
 
     If Tidemark is root, it runs as an unprivileged account that owns its data directory and may enter root's folders.
@@ -36,6 +28,7 @@ class MariaDB(OwnServer):
     name: ClassVar[str] = "mariadb"
     title: ClassVar[str] = "MariaDB"
     locks: ClassVar[tuple[str, ...]] = ("mariadb",)
+    ready_line: ClassVar[str] = "ready for connections"
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         super().__init__(workspace, directory)
@@ -106,9 +99,6 @@ class MariaDB(OwnServer):
         ((version,),) = self.ask("SELECT VERSION()")
         return version
 
-    def _reach(self) -> None:
-        self.version()
-
     def _program_files(self) -> tuple[Path, ...]:
         return (self._home / "bin" / "mariadbd", *files_below(self._home / "share" / "english"))
 
@@ -117,8 +107,8 @@ class MariaDB(OwnServer):
 
     def _prepare(self) -> None:
         self._password = secrets.token_urlsafe(24)
+        super()._prepare()
         give(private_directory(self.directory / "tmp"))
-        give(private_directory(self.data_directory))
         command: list[str | Path] = ["/bin/sh", self._home / "scripts" / "mariadb-install-db", "--no-defaults"]
         command += [f"--basedir={self._home}", f"--datadir={self.data_directory}"]
         command += ["--auth-root-authentication-method=normal", "--skip-name-resolve", "--skip-test-db"]
@@ -137,7 +127,7 @@ class MariaDB(OwnServer):
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         try:
-            wait_for_line(child, "ready for connections", 60, log_start)
+            super()._wait_until_ready(child, log_start)
         finally:
             self._users.unlink(missing_ok=True)
 

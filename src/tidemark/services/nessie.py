@@ -12,29 +12,22 @@ from typing import ClassVar, Self
 from urllib.parse import urlencode
 
 from tidemark.errors import ServiceError
-from tidemark.paths import Workspace, private_directory
+from tidemark.paths import Workspace
 from tidemark.services.base import Service, ServiceContext, files_below
 from tidemark.services.http import fetch
 from tidemark.services.iceberg.backends import POOL
-from tidemark.services.iceberg.catalog import RestCatalog
-from tidemark.services.own import JavaServer, OwnServer
+from tidemark.services.iceberg.rest import RestCatalog
+from tidemark.services.own import JavaServer
 from tidemark.services.postgres import Postgres
 from tidemark.services.programs.java import COMMON_OPTIONS, JAVA
-from tidemark.services.programs.process import (
-    Child,
-    free_ports,
-    give,
-    same_or_free,
-    wait_for_line,
-)
+from tidemark.services.programs.process import Child, free_ports, same_or_free
 from tidemark.services.programs.tools import tool_environment, tool_program
 from tidemark.services.seaweedfs import REGION, InBucket, SeaweedFS
 
 SECANTUSDB = "secantusdb"
-READY_S = 60.0
 
 
-class SecantusDB(OwnServer):
+class SecantusDB(Service):
     """MongoDB's wire protocol over WiredTiger, in Python. A substitute: no package registry has MongoDB.
 
     Its speed says nothing about MongoDB's. It shows a catalog on documents with compare-and-swap where other backends
@@ -47,6 +40,7 @@ class SecantusDB(OwnServer):
     title: ClassVar[str] = "SecantusDB (a stand-in for MongoDB)"
     tools: ClassVar[tuple[str, ...]] = (SECANTUSDB,)
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use", "address already in use")
+    ready_line: ClassVar[str] = "listening on 127.0.0.1:"
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         super().__init__(workspace, directory)
@@ -74,21 +68,16 @@ class SecantusDB(OwnServer):
     def _provision(self) -> None:
         self._program = tool_program(SECANTUSDB, "secantusd-py", self.workspace)
 
-    def _prepare(self) -> None:
-        give(private_directory(self.data_directory))
-
     def _launch(self) -> Child:
         self._port = same_or_free(self._port)
         command: list[str | Path] = [self._program, "--host", "127.0.0.1", "--port", str(self._port)]
         command += ["--storage-path", self.data_directory, "--standalone"]
         return self._serve(command, HOME=str(self.directory), PYTHONDONTWRITEBYTECODE="1")
 
-    def _wait_until_ready(self, child: Child, log_start: int) -> None:
-        wait_for_line(child, f"listening on 127.0.0.1:{self._port}", READY_S, log_start)
-
 
 WAREHOUSE = "warehouse"
 HEAP_MB = 1024
+STORE = "nessie.catalog.service.s3.default-options"
 KEYS = "tidemark.store"  # name under which it looks up its keys for the S3 server
 
 
@@ -98,7 +87,10 @@ class Nessie(InBucket, JavaServer, RestCatalog):
     needs: ClassVar[tuple[type[Service], ...]] = (SeaweedFS,)
     locks: ClassVar[tuple[str, ...]] = ("nessie",)
     places_are_free: ClassVar[bool] = False
+    lists_snapshots: ClassVar[bool] = False
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use", "seems to be in use by another process")
+    ready_line: ClassVar[str] = "Listening on:"
+    ready_s: ClassVar[float] = 180.0
 
     def __init__(self, around: ServiceContext) -> None:
         postgres = around.server(Postgres) if Postgres in self.needs else None
@@ -134,7 +126,6 @@ class Nessie(InBucket, JavaServer, RestCatalog):
     def _launch(self) -> Child:
         self._port, management_port = free_ports(2)
         bucket = self.bucket
-        store = "nessie.catalog.service.s3.default-options"
         # Property names as they are, which an environment may hold: upper-case names do not work for all of them.
         environment = {
             "quarkus.http.host": "127.0.0.1",
@@ -146,19 +137,15 @@ class Nessie(InBucket, JavaServer, RestCatalog):
             "quarkus.http.access-log.enabled": "false",
             "nessie.catalog.default-warehouse": WAREHOUSE,
             f"nessie.catalog.warehouses.{WAREHOUSE}.location": f"s3://{bucket.name}/{WAREHOUSE}/",
-            f"{store}.endpoint": f"{bucket.endpoint}/",
-            f"{store}.path-style-access": "true",
-            f"{store}.region": REGION,
-            f"{store}.access-key": f"urn:nessie-secret:quarkus:{KEYS}",
+            f"{STORE}.endpoint": f"{bucket.endpoint}/",
+            f"{STORE}.path-style-access": "true",
+            f"{STORE}.region": REGION,
+            f"{STORE}.access-key": f"urn:nessie-secret:quarkus:{KEYS}",
             f"{KEYS}.name": bucket.access_key,
             f"{KEYS}.secret": bucket.secret_key,
         }
         options = [*COMMON_OPTIONS, f"-Xmx{HEAP_MB}m", f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
         return self._serve([JAVA, *options, "-jar", *self._jars], **environment, **self._backend())
-
-    def _wait_until_ready(self, child: Child, log_start: int) -> None:
-        wait_for_line(child, "Listening on:", 180, log_start)
-        self._reach()
 
 
 class NessieMemory(Nessie):
@@ -204,6 +191,15 @@ class NessiePostgres(Nessie):
             "quarkus.datasource.postgresql.password": password,
             "quarkus.datasource.postgresql.jdbc.max-size": str(POOL),
         }
+
+
+class NessieTables(NessiePostgres):
+    """Nessie over PostgreSQL for tables whose clients have their own keys for the S3 server: it signs no requests."""
+
+    name: ClassVar[str] = "nessie-tables"
+
+    def _backend(self) -> dict[str, str]:
+        return {**super()._backend(), f"{STORE}.request-signing-enabled": "false"}
 
 
 class NessieMongo(Nessie):

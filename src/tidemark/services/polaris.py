@@ -33,16 +33,10 @@ from tidemark.integrity import sha256_of
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service, ServiceContext, files_below
 from tidemark.services.http import fetch
-from tidemark.services.iceberg.catalog import OAuth, RestCatalog
+from tidemark.services.iceberg.rest import OAuth, RestCatalog
 from tidemark.services.postgres import Postgres
 from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, runtime_files
-from tidemark.services.programs.process import (
-    Child,
-    free_ports,
-    give,
-    wait_for_line,
-    write_private,
-)
+from tidemark.services.programs.process import Child, free_ports, give, wait_for_line, write_private
 from tidemark.services.programs.provision import unpack, unpack_tar, unpack_zip
 
 SCOPE = "PRINCIPAL_ROLE:ALL"

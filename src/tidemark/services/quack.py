@@ -18,14 +18,12 @@ from typing import ClassVar
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.base import files_below
-from tidemark.services.own import OwnServer
-from tidemark.services.programs.process import Child, free_ports, same_or_free, server_environment, wait_for_line
+from tidemark.services.base import Service, files_below
+from tidemark.services.programs.process import Child, free_ports, same_or_free, server_environment
 
 HOST = "127.0.0.1"
 PROGRAM = Path(__file__).parent / "programs" / "serve_quack.py"
 LIBRARIES = ("_duckdb", "duckdb_extension_httpfs", "duckdb_extension_quack")  # needed in addition to Python
-READY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +47,13 @@ class QuackCatalog:
         return sum(path.stat().st_size for path in self.path.parent.glob(f"{self.path.name}*"))
 
 
-class Quack(OwnServer):
+class Quack(Service):
     """Quack server; all catalogs share one token, which is generated for one life of the server's directory."""
 
     name: ClassVar[str] = "quack"
     title: ClassVar[str] = "Quack server"
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use", "Failed to bind")
+    ready_line: ClassVar[str] = "serves by way of port "
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         super().__init__(workspace, directory)
@@ -104,6 +103,3 @@ class Quack(OwnServer):
         self._port = same_or_free(self._port)
         command: list[str | Path] = [sys.executable, "-I", PROGRAM, self.data_directory, str(self._port), self._secret]
         return Child.start(self.title, command, self.log_path, env=server_environment(), cwd=self.directory)
-
-    def _wait_until_ready(self, child: Child, log_start: int) -> None:
-        wait_for_line(child, f"serves by way of port {self._port}", READY_S, log_start)

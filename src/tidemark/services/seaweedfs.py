@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import secrets
 import socket
-import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,18 +17,12 @@ from pathlib import Path
 from signal import Signals
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tidemark.paths import Workspace, private_directory
-from tidemark.services.delay_proxy import Reachable
+from tidemark.paths import Workspace
+from tidemark.services.base import Service
 from tidemark.services.http import fetch
-from tidemark.services.own import OwnServer
-from tidemark.services.programs.process import (
-    Child,
-    free_ports,
-    give,
-    is_free,
-    wait_for_line,
-)
+from tidemark.services.programs.process import Child, free_ports, is_free, wait_until
 from tidemark.services.programs.tools import tool_program
+from tidemark.services.proxies import Reachable
 
 if TYPE_CHECKING:
     from pyarrow.fs import S3FileSystem
@@ -42,7 +35,6 @@ SOCKETS = Path("/tmp")
 SOCKET = "seaweedfs-*-grpc-*.sock"
 VOLUME_MB = 1024
 MOST_VOLUMES = 64  # a bucket takes seven with its first object
-READY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +74,7 @@ class Bucket:
         return len(sizes), sum(sizes)
 
 
-class SeaweedFS(OwnServer):
+class SeaweedFS(Service):
     """The S3 server of `envs/tools/seaweedfs.lock`."""
 
     name: ClassVar[str] = "seaweedfs"
@@ -91,6 +83,7 @@ class SeaweedFS(OwnServer):
     # On SIGTERM it waits 15 s for a stream that it holds itself. All answered requests are written by then.
     stop_signal: ClassVar[Signals] = Signals.SIGKILL
     port_taken: ClassVar[tuple[str, ...]] = ("address already in use",)
+    ready_line: ClassVar[str] = "Start Seaweed S3 API Server"
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         super().__init__(workspace, directory)
@@ -123,7 +116,7 @@ class SeaweedFS(OwnServer):
         self._program = tool_program(TOOL, "weed", self.workspace)
 
     def _prepare(self) -> None:
-        give(private_directory(self.data_directory))
+        super()._prepare()
         self._keys = (secrets.token_hex(10), secrets.token_hex(20))
 
     def _launch(self) -> Child:
@@ -163,13 +156,8 @@ class SeaweedFS(OwnServer):
         return self._begin(self.title, command, self.log_path, environment, self.data_directory)
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
-        wait_for_line(child, "Start Seaweed S3 API Server", READY_S, log_start)
-        deadline = time.monotonic() + READY_S
-        while not self._has_room():
-            child.check()
-            if time.monotonic() > deadline:
-                raise child.failure(f"had no volume server within {READY_S:.0f} s")
-            time.sleep(0.05)
+        super()._wait_until_ready(child, log_start)
+        wait_until(child, self._has_room, self.ready_s, "had no volume server")
 
     def _has_room(self) -> bool:
         """Return True if its volume server has registered with the master; until then objects are refused."""

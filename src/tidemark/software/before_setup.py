@@ -21,6 +21,7 @@ PROCESSORS_FOR = "broker, catalog and client need two at least"
 MEMORY_FOR = "the servers take some 2 GB, the rest is page cache"
 DISK_FOR = "protocol 'thesis' takes more: some 40 GB"
 NO_PYTHON = "install python3.12 with its venv package, or uv, or pip, which fetches uv (Debian, Ubuntu: python3-pip)"
+SET_UP = "not done for a measurement; 'all' does it: 2 GB, a minute or two"
 LATER = "'./tidemark doctor' then looks at ports, page cache, disk counter and dataset as well"
 
 
@@ -44,7 +45,7 @@ def findings(root: str, python: str, uv: str, pip: str) -> Iterator[tuple[str, s
     yield _judged("memory", f"{memory / (1 << 30):.1f} GiB", memory >= ENOUGH_MEMORY, MEMORY_FOR, "note")
     free = shutil.disk_usage(root).free
     yield _judged("free disk", f"{free / (1 << 30):.1f} GiB", free >= ENOUGH_DISK, DISK_FOR, "note")
-    yield "set-up", "not done; the first other command does it: 1.5 GB, a minute or two", "note", LATER
+    yield "set-up", SET_UP, "note", LATER
 
 
 def _judged(what: str, found: str, good: bool, advice: str, otherwise: str = "bad") -> tuple[str, str, str, str]:

@@ -4,6 +4,8 @@ This module uses only the standard library, because it runs before an environmen
 
 A lock has one line per artifact, `name==version --hash=sha256:HEX  # file-name`: pip checks the hash and ignores
 the comment; Nix fetches by the same hash and needs the file name. No line contains the artifact's URL.
+
+The environment of the pipeline is installed in groups (`envs/groups.toml`): a command adds what it needs.
 """
 
 from __future__ import annotations
@@ -15,11 +17,14 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -33,6 +38,10 @@ LINE = re.compile(
     r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+) --hash=sha256:(?P<sha256>[0-9a-f]{64})  # (?P<file>\S+)$"
 )
 STAMP = integrity.STAMP
+# Groups of a lock's packages, each installed with those before it. The last is the whole lock.
+GROUPS = ("commands", "results", "figures", "measuring", "tests")
+MEASURING, ALL = GROUPS[3:]
+DECLARED = "groups.toml"  # beside a lock whose groups can be installed one by one
 # pip lists every version ever released.
 CANDIDATES = re.compile(r" \(from versions: [^)]*\)")
 
@@ -64,6 +73,16 @@ def read_lock(path: Path) -> list[Pin]:
             )
         pins.append(Pin(**match.groupdict()))
     return pins
+
+
+def pins_of(lock_file: Path, group: str) -> list[Pin]:
+    """Return the pins of `group` and of the groups before it, in the order of the lock."""
+    pins = read_lock(lock_file)
+    if group == ALL:
+        return pins
+    declared = tomllib.loads(lock_file.with_name(DECLARED).read_text())
+    group_of = {name: key for key, names in declared.items() for name in (*names["packages"], *names["required"])}
+    return [pin for pin in pins if GROUPS.index(group_of.get(pin.name, MEASURING)) <= GROUPS.index(group)]
 
 
 def lock(requirements: Path, target: Path) -> list[Pin]:
@@ -139,52 +158,108 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def is_installed(lock_file: Path, target: Path, source: Path | None) -> bool:
+def installed_group(lock_file: Path, target: Path, source: Path | None) -> str | None:
+    """Return the last group of the lock's packages that `target` has, by its stamp; None if it must be made."""
     stamp = target / STAMP
-    return stamp.exists() and stamp.read_text() == stamp_text(lock_file, target, source)
+    found = stamp.read_text() if stamp.exists() else ""
+    known = GROUPS if lock_file.with_name(DECLARED).exists() else (ALL,)
+    return next((each for each in known if found == stamp_text(lock_file, target, source, each)), None)
 
 
-def stamp_text(lock_file: Path, target: Path, source: Path | None) -> str:
-    """Return the content of `target/.stamp` for a complete environment: the lock's hash and the locations."""
-    return f"{digest(lock_file)}  {target.resolve()}  {source.resolve() if source else '-'}\n"
+def stamp_text(lock_file: Path, target: Path, source: Path | None, group: str = ALL) -> str:
+    """Return the content of `target/.stamp` for a complete environment: the lock's hash and the locations.
 
-
-def install(lock_file: Path, target: Path, source: Path | None) -> None:
-    """Create the virtual environment `target` with exactly the packages in `lock_file`.
-
-    `source` is a folder of further packages that the environment can import (by a .pth file). Do nothing if the
-    environment's stamp shows that it is complete; rebuild an incomplete environment.
+    One that has only a part of the lock also names the hash of the groups and its last group.
     """
-    if is_installed(lock_file, target, source) and _needs_no_look(target):
+    part = "" if group == ALL else f"  {digest(lock_file.with_name(DECLARED))}  {group}"
+    return f"{digest(lock_file)}  {target.resolve()}  {source.resolve() if source else '-'}{part}\n"
+
+
+def install(lock_file: Path, target: Path, source: Path | None, group: str = ALL) -> None:
+    """Create the virtual environment `target` with the packages in `lock_file` up to those of `group`, and no others.
+
+    `source` is the folder `src` of a clone: the environment can import what is in it (by a .pth file), and its program
+    `tidemark` starts the launcher next to it. Do nothing if the environment's stamp shows that it has the group. Add
+    the missing packages to one that has fewer; rebuild an incomplete one.
+    """
+    wanted = GROUPS[GROUPS.index(group) :]
+    if installed_group(lock_file, target, source) in wanted and _needs_no_look(target):
         return  # without a write: the environment may be in a read-only folder
     with exclusive(target.parent / f".{target.name}.lock"):
-        if is_installed(lock_file, target, source) and _is_whole(target):
+        found = installed_group(lock_file, target, source)
+        if found is not None and not _is_whole(target):
+            found = None
+        if found in wanted:
             return
-        pins = read_lock(lock_file)
-        integrity.break_seal(target)
-        shutil.rmtree(target, ignore_errors=True)
         made, named = (
             os.path.relpath(path) if path.is_relative_to(Path.cwd()) else path for path in (target, lock_file)
         )
-        print(f"Making {made} with the {len(pins)} packages of {named} (once).", file=sys.stderr)
-        # Inside the target, which the next start removes: a killed pip leaves its unpacked files behind.
-        (temporary := target / "tmp").mkdir(parents=True)
-        elsewhere = {"TMPDIR": str(temporary)}
-        subprocess.run([sys.executable, "-m", "venv", str(target)], check=True, env={**os.environ, **elsewhere})
-        # One package is available as source only; it is built with the locked setuptools, not an unverified download.
-        builders = [pin for pin in pins if pin.name == "setuptools"]
-        if builders:
-            _pip_install(target, builders, elsewhere)
-        _pip_install(target, pins, elsewhere)
-        shutil.rmtree(temporary)
-        if source is not None:
-            site = next(target.glob("lib/python3*/site-packages"))
-            (site / "tidemark-source.pth").write_text(f"{source.resolve()}\n")
-            script = target / "bin" / "tidemark"
-            script.write_text(f'#!/bin/sh\nexec {target.resolve()}/bin/python -m tidemark "$@"\n')
-            script.chmod(0o755)
+        every, pins = read_lock(lock_file), pins_of(lock_file, group)
+        if found is None:
+            part = f"the {len(pins)}" if pins == every else f"{len(pins)} of the {len(every)}"
+            print(f"Making {made} with {part} packages of {named} (once).", file=sys.stderr)
+            _make_empty(target, source)
+        else:
+            present = pins_of(lock_file, found)
+            pins = [pin for pin in pins if pin not in present]
+            print(f"Adding {len(pins)} packages of {named} to {made} (once).", file=sys.stderr)
+        _fill(target, pins)
         integrity.seal(target)
-        write_atomically(target / STAMP, stamp_text(lock_file, target, source))
+        write_atomically(target / STAMP, stamp_text(lock_file, target, source, group))
+
+
+def _make_empty(target: Path, source: Path | None) -> None:
+    """Make the environment `target` without packages, in place of one that may be there."""
+    integrity.break_seal(target)
+    shutil.rmtree(target, ignore_errors=True)
+    with _temporary(target) as environment:
+        subprocess.run([sys.executable, "-m", "venv", str(target)], check=True, env={**os.environ, **environment})
+    if source is not None:
+        (_site(target) / "tidemark-source.pth").write_text(f"{source.resolve()}\n")
+        script = target / "bin" / "tidemark"
+        script.write_text(f'#!/bin/sh\nexec {shlex.quote(str(source.resolve().parent / "tidemark"))} "$@"\n')
+        script.chmod(0o755)
+
+
+def _fill(target: Path, pins: list[Pin]) -> None:
+    """Add packages to the environment `target`, which has no stamp until `install` writes one.
+
+    Raises ProvisionError if pip fails. A new environment is removed then. One that had a stamp gets it back if pip had
+    unpacked nothing; it is not removed, as other commands may be running in it.
+    """
+    stamp, before = target / STAMP, sorted(_site(target).iterdir())
+    had = stamp.read_text() if stamp.exists() else None
+    stamp.unlink(missing_ok=True)
+    try:
+        with _temporary(target) as environment:
+            # One package is available as source only; the locked setuptools builds it, and not an unverified download.
+            builders = [pin for pin in pins if pin.name == "setuptools"]
+            if builders:
+                _pip_install(target, builders, environment)
+            _pip_install(target, pins, environment)
+    except ProvisionError:
+        if had is None:
+            shutil.rmtree(target, ignore_errors=True)
+        elif sorted(_site(target).iterdir()) == before:
+            write_atomically(stamp, had)
+        raise
+
+
+@contextmanager
+def _temporary(target: Path) -> Iterator[dict[str, str]]:
+    """Yield variables that name a folder for temporary files.
+
+    It is inside the target, which the next start removes: a killed pip leaves its unpacked files behind.
+    """
+    (folder := target / "tmp").mkdir(parents=True, exist_ok=True)
+    try:
+        yield {"TMPDIR": str(folder)}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _site(target: Path) -> Path:
+    return next(target.glob("lib/python3*/site-packages"))
 
 
 def _needs_no_look(target: Path) -> bool:
@@ -238,7 +313,6 @@ def _pip_install(target: Path, pins: list[Pin], environment: Mapping[str, str]) 
         ]
         said = _followed(command, "packages", len(pins) + 1, environment)
     if said is not None:
-        shutil.rmtree(target, ignore_errors=True)
         raise ProvisionError(
             "pip could not install what the lock names; nothing was kept. Its output:\n" + "".join(said[-25:])
         )
@@ -254,12 +328,13 @@ def main(arguments: list[str] | None = None) -> int:
     installing.add_argument("lock", type=Path)
     installing.add_argument("target", type=Path)
     installing.add_argument("--source", type=Path)
+    installing.add_argument("--group", choices=GROUPS, default=ALL)
     chosen = parser.parse_args(arguments)
     try:
         if chosen.command == "lock":
             print(f"{chosen.target}: {len(lock(chosen.requirements, chosen.target))} artifacts")
         else:
-            install(chosen.lock, chosen.target, chosen.source)
+            install(chosen.lock, chosen.target, chosen.source, chosen.group)
     except TidemarkError as error:
         print(f"tidemark: {error}", file=sys.stderr)
         return error.exit_code

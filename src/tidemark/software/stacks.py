@@ -20,7 +20,7 @@ from tidemark.services.base import Service
 from tidemark.services.programs.provision import jar_lock
 from tidemark.services.programs.tools import tool_lock
 from tidemark.services.servers import locks_of, tools_of
-from tidemark.software.environments import digest, install, lock
+from tidemark.software.environments import digest, install, lock, read_lock
 from tidemark.systems.delta.table import DELTA_RS
 from tidemark.systems.duckdb_client import DUCKDB
 from tidemark.systems.iceberg.client import PYICEBERG
@@ -84,7 +84,7 @@ def with_release(requirements: str, package: str, version: str) -> str:
 def lock_release(name: str, package: str, version: str, base: str) -> None:
     """Lock the stack `name` unless it is there: the requirements of `base`, with another release of one package.
 
-    Raise ProvisionError if they cannot be resolved.
+    Raise ProvisionError if they cannot be resolved, in one line.
     """
     if (ENVS / f"{name}.lock").exists():
         return
@@ -93,9 +93,32 @@ def lock_release(name: str, package: str, version: str, base: str) -> None:
     kept.write_text(with_release((ENVS / f"{base}.in").read_text(), package, version))
     try:
         lock(kept, ENVS / f"{name}.lock")
+    except ProvisionError as error:
+        kept.unlink()
+        lines = str(error).splitlines()
+        why = next((line for line in lines if line.startswith("ERROR: ")), lines[-1])
+        raise ProvisionError(f"{package} {version}: {why.removeprefix('ERROR: ')}") from error
     except BaseException:
         kept.unlink()
         raise
+
+
+def copy(name: str, source: str) -> None:
+    """Make the stack `name` unless it is there: the packages of the stack `source`, in an environment of its own."""
+    if not (ENVS / f"{name}.lock").exists():
+        for path in (ENVS / f"{source}.in", lock_of(source)):
+            shutil.copyfile(path, path.with_stem(name))
+
+
+def other_packages(stack: str, before: str, package: str) -> list[str]:
+    """Return in words the packages other than `package`, and its extensions, that two stacks have in other versions."""
+    now, then = ({pin.name: pin.version for pin in read_lock(lock_of(each))} for each in (stack, before))
+    names = sorted({*now, *then}, key=str.lower)
+    return [
+        f"{name} {then.get(name, 'absent')} → {now.get(name, 'absent')}"
+        for name in names
+        if now.get(name) != then.get(name) and not name.startswith(package)
+    ]
 
 
 def add(name: str, requirements: Path, workspace: Workspace) -> int:

@@ -27,7 +27,6 @@ from tidemark.stream.events import Encoding, EventCodec, with_ids
 from tidemark.stream.json_events import JsonCodec
 
 JSON, RECORD = "json", "record"
-ENCODINGS = (RECORD, JSON)
 CHUNK = 2048  # events encoded at once
 ANSWER_SECONDS = 120.0
 FLUSH_SECONDS = 30.0

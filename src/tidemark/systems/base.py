@@ -219,6 +219,9 @@ class System(ABC):
     def close(self) -> None:
         """Close connections and files; safe to call twice."""
 
+    def drop(self) -> None:  # noqa: B027 - most keep everything in their folder
+        """Remove what holds the tables outside of the system's folder; called after `close`, if they are not kept."""
+
 
 @dataclass(frozen=True, slots=True)
 class Variant:

@@ -39,7 +39,7 @@ AGAIN_S = 0.02  # between two attempts to open a catalog that others have locked
 
 @dataclass(frozen=True, slots=True)
 class DuckDBClientFactory(ClientFactory):
-    """ClientFactory to a table that the SQL of `attachments` makes available as `table`.
+    """Factory of clients for a table that the SQL of `attachments` makes available as `table`.
 
     `conflicts` are messages of refused commits. If the table accepts files, `files` is their folder, and `adding` is
     the SQL that adds one. `maintenance` is SQL by operation. `patience_s` is how many seconds to retry attachments that

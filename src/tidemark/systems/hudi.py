@@ -21,8 +21,8 @@ from tidemark.errors import SystemFailure
 from tidemark.paths import private_directory
 from tidemark.runs.manifest import Footprint, TypeMapping
 from tidemark.services.base import Service, files_below
-from tidemark.services.engines.spark_formats import SparkHudi as Engine
-from tidemark.services.engines.spark_formats import SparkHudiSql
+from tidemark.services.engines.spark import SparkHudi as Engine
+from tidemark.services.engines.spark import SparkHudiSql
 from tidemark.services.programs.hudi_files import COMMIT, METADATA, TIMELINE, newest
 from tidemark.services.programs.process import give
 from tidemark.systems.base import TABLE, Capability, Context, Options, Variant, option

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 from tidemark.services.base import Service, files_below
-from tidemark.services.delay_proxy import delayed
+from tidemark.services.proxies import delayed
 from tidemark.services.seaweedfs import REGION, Bucket, SeaweedFS
 from tidemark.systems.base import FULL, Durability, Options
 from tidemark.systems.duckdb_client import literal, missing_extensions

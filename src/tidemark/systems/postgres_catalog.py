@@ -40,19 +40,15 @@ def shown(settings: Mapping[str, str]) -> dict[str, str]:
     return {f"PostgreSQL {name}": value for name, value in settings.items()}
 
 
-def weakened(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings that let a commit be acknowledged before it is on the disk."""
-    return {name: value for name in ("fsync", "synchronous_commit") if (value := settings[name]) == "off"}
-
-
 def promised(durability: Durability, level: str, postgres: Postgres, database: str) -> Durability:
     """Return `durability` as it is in this `database`; the argument assumes a PostgreSQL with its own defaults.
 
     Raise SystemFailure if the `level` is full and the server does not flush its commits.
     """
-    off = weakened(postgres.durability_settings(database))
-    if off:
-        text = " and ".join(f"{name} = {value}" for name, value in off.items())
+    settings = postgres.durability_settings(database)
+    # With one of these, a commit is acknowledged before it is on the disk.
+    text = " and ".join(f"{name} = off" for name in ("fsync", "synchronous_commit") if settings[name] == "off")
+    if text:
         if level == FULL:
             raise SystemFailure(
                 f"durability: full cannot be had: this PostgreSQL has {text}. Set it to on there, or leave durability "

@@ -57,6 +57,8 @@ class StreamingSink(System):
     kind: ClassVar[str] = "a pipeline"
     capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK, Capability.HISTORY})
     exactly_once: ClassVar[str]  # how it ensures that each event is in the table once, in words
+    begins_empty: ClassVar[bool] = False  # its first commit is of the empty topic
+    quiet_s: ClassVar[float] = 0.5  # without a request to the catalog after which a commit is over
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
@@ -81,6 +83,11 @@ class StreamingSink(System):
     @abstractmethod
     def destination(cls, options: Any) -> Variant:
         """Return the system that creates its table and reads it back."""
+
+    @classmethod
+    def for_single_events(cls, options: Any) -> Any:
+        """Return `options` with which it commits an event that no other follows within an interval or two."""
+        return options
 
     @classmethod
     def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
@@ -168,6 +175,8 @@ class SparkSink(StreamingSink):
         counted=None,
         remark="a pipeline acknowledges nothing",
     )
+    begins_empty: ClassVar[bool] = True
+    quiet_s: ClassVar[float] = 2.0  # it writes to its checkpoint after the commit
     time: ClassVar[str] = "TIMESTAMP_NTZ"  # the type of a time, which has no zone; the session's zone is UTC
 
     def __init__(self, context: Context, options: Any) -> None:

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, cast
 
 from tidemark.runs.manifest import Footprint
 from tidemark.services.base import Service
-from tidemark.services.engines.spark import Spark, literal
+from tidemark.services.engines.spark import Answer, Spark, literal
 from tidemark.services.engines.spark_events import Job
 from tidemark.services.programs.process import give
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
@@ -29,19 +29,6 @@ from tidemark.systems.base import USERS_OWN, Capability, Context, Durability, Op
 
 NO_CATALOG = "there is no catalog but files"
 METADATA = ("_delta_log", "metadata", ".hoodie")  # metadata folders of all formats
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """Result of a statement; times in nanoseconds, by the engine's own clock.
-
-    `planned_ns`: time until the plan was ready, which for a command is its end; None if the engine does not report it.
-    """
-
-    elapsed_ns: int
-    planned_ns: int | None = None
-    rows: tuple[tuple[Any, ...], ...] = field(default=(), repr=False)
-    submitted_ms: int = 0  # Unix time, by the clock of the engine's log
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +124,12 @@ class SqlEngineTable(System):
     def _set(self, name: str, value: str) -> None:
         self._spark.sql(f"SET {name}={value}")
 
-    def run(self, statement: str, label: str) -> Ran:
-        """Run one statement and return all of its rows; raise SystemFailure, with the reason, if it is refused.
+    def run(self, statement: str, label: str) -> Answer:
+        """Run one statement and return all of its rows, with its times by the engine's own clock.
 
-        `label` identifies the statement in the engine's log.
+        Raise SystemFailure, with the reason, if it is refused. `label` identifies the statement in the engine's log.
         """
-        answer = self._spark.sql(statement, label, STATEMENT_S)
-        return Ran(answer.elapsed_ns, answer.planned_ns, answer.rows, answer.submitted_ms)
+        return self._spark.sql(statement, label, STATEMENT_S)
 
     def log_events(self, folder: Path) -> None:
         """Start to log in the empty `folder` what the engine does for each statement."""

@@ -79,6 +79,7 @@ class TableSystem(System):
     no_maintenance: ClassVar[str] = "its client has no call that maintains a table"
     not_maintained: ClassVar[str | None] = None  # maintenance that its client does not perform, if it performs any
     is_linked: ClassVar[bool] = False  # a commit on the local disk is a link to a file, whose first name then goes
+    hands_over: ClassVar[bool] = False  # one process at a time may write its table, and any process may be the one
     time_limit: ClassVar[str | None] = None  # the client's setting for its longest wait for a server's answer
     commits_at_once: int = 1  # that `make_commits` makes by the format's own files; 1: the client writes each
 
@@ -181,7 +182,8 @@ class TableSystem(System):
         raise NotImplementedError(f"{cls.name} declares no {Capability.MAINTENANCE}")
 
     def client_factory(self) -> ClientFactory:
-        """Return the `ClientFactory` for other processes that write to the table; requires `Capability.WRITERS`.
+        """Return the `ClientFactory` for other processes that write to the table: requires `Capability.WRITERS`, or
+        `hands_over` for one that writes before this one is used again.
 
         Their writes have the guarantees of `write`. `ids` and all other methods see their rows once acknowledged.
         """

@@ -45,6 +45,7 @@ FIRST = (
     "CONTRIBUTING.md",
     "docs/findings.md",
     "docs/studies.md",
+    *(page for page in PAGES if page.startswith("docs/studies/")),
 )  # name commands and paths
 KINDS = ("database", "tables", "figures", "claims", "paper", "report")
 

@@ -6,6 +6,7 @@ import ast
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -63,7 +64,7 @@ def bare(tmp_path: Path) -> dict[str, str]:
 
 def start(folder: Path, environment: dict[str, str] | None, *words: str) -> subprocess.CompletedProcess[str]:
     command = [folder / "tidemark", *words]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_help_and_version_are_printed_before_anything_is_installed(tmp_path: Path, bare: dict[str, str]) -> None:
@@ -83,6 +84,37 @@ def test_help_and_version_are_printed_before_anything_is_installed(tmp_path: Pat
     assert page.startswith("### list series\n") and "--configfile" in page and "### list systems" not in page
     assert "### list systems\n" in said("list", "--help") and "### doctor\n" in said("help", "doctor")
     assert start(folder, bare, "nope", "--help").returncode == 2 and not (folder / ".venv").exists()
+
+
+def test_a_command_that_does_not_exist_is_refused_before_anything_is_installed(
+    tmp_path: Path, bare: dict[str, str]
+) -> None:
+    folder = copied(tmp_path / "new")
+    done = start(folder, bare, "lsit", "systems")
+    assert (done.returncode, done.stdout) == (2, "") and "No such command 'lsit'" in done.stderr
+    commands: Any = typer.main.get_group(app)
+    found = {name: start(folder, bare, name) for name in commands.commands}
+    assert {name: done.returncode for name, done in found.items() if done.returncode != 4} == {}  # there is no Python
+
+
+def test_an_option_that_a_command_does_not_have_is_refused_before_anything_is_installed(
+    tmp_path: Path, bare: dict[str, str]
+) -> None:
+    folder = copied(tmp_path / "new")
+    refused = {("all", "--config", "protocol=smoke", "--foo=1"): "all", ("list", "series", "--foo"): "list series"}
+    for words, command in refused.items():
+        done = start(folder, bare, *words)
+        assert (done.returncode, done.stdout) == (2, ""), done
+        assert done.stderr == f"tidemark: no option --foo; './tidemark {command} --help' says more\n"
+    allowed: list[tuple[str, ...]] = [("--quiet", "list", "series"), ("test", "--maxfail=1")]
+    allowed.append(("all", "--dry-run", "--forcerun", "x", "--cores=2", "--show-failed"))  # the last is abbreviated
+    page = (folder / "docs" / "commands.md").read_text()
+    for section in page.partition("## Options of Snakemake")[0].split("\n### ")[1:]:
+        names = re.findall(r"--[a-z-]+", " ".join(re.findall(r"^\| `(-.*?)`", section, re.MULTILINE)))
+        allowed.append((*section.splitlines()[0].split(), *names))
+    assert len(allowed) > 40
+    found = {words: start(folder, bare, *words) for words in allowed}
+    assert {words: done.stderr for words, done in found.items() if done.returncode != 4} == {}  # there is no Python
 
 
 def test_doctor_answers_before_anything_is_installed_by_an_old_python(tmp_path: Path, bare: dict[str, str]) -> None:
@@ -118,7 +150,7 @@ def test_uv_gets_the_python_of_the_locks(how: str, tmp_path: Path, bare: dict[st
     else:
         (tmp_path / "bin" / "python3").symlink_to(old_python() or pytest.skip("there is no Python but 3.12"))
     bare |= {key: value for key, value in os.environ.items() if key.startswith("PIP_")}
-    done = start(folder, bare | {"UV_PYTHON_DOWNLOADS_JSON_URL": str(downloads(tmp_path))}, "list", "stacks")
+    done = start(folder, bare | {"UV_PYTHON_DOWNLOADS_JSON_URL": str(downloads(tmp_path))}, "test")
     assert (folder / ".venv" / ".stamp").is_file(), done.stderr
     assert (folder / ".venv" / "bin" / "python").resolve().is_relative_to(folder / ".tidemark" / "python")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bin", "downloads.json", "new", "python.tar.gz"]

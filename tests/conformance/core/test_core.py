@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 from tests.conformance.checks import OpenTable, assert_holds, holds_infinity, write_all
-from tests.conformance.conftest import is_here
+from tests.conformance.conftest import BY_DEFAULT, is_here
 from tests.conformance.trips import TEXTS, YELLOW, all_null, extremes, trips, with_column
 
 from tidemark.systems.base import System
+
+pytestmark = pytest.mark.parametrize("kind", BY_DEFAULT.values(), ids=BY_DEFAULT.keys(), indirect=True)
 
 
 def test_describes_itself(kind: type[System]) -> None:

@@ -17,7 +17,7 @@ from tests.conformance.conftest import OF_A_STACK, Servers
 
 from tidemark.errors import ServiceError, TidemarkError
 from tidemark.paths import Workspace
-from tidemark.services.engines.spark_formats import SparkBefore
+from tidemark.services.engines.spark import SparkBefore
 from tidemark.software.tools import provide_tool
 from tidemark.studies.lhbench.data.store import TOOL, Verifier
 from tidemark.studies.lhbench.script import QUERY, Phase, Step

@@ -7,6 +7,7 @@ import re
 import sys
 import tomllib
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,8 @@ from tidemark.results.reference.findings import (
     page,
     shown,
 )
-from tidemark.results.reference.front import BEGIN, DARK, END, LIGHT, NONE, OF, OF_STUDIES, anchor
+from tidemark.results.reference.front import BEGIN, DARK, END, LIGHT, NONE, OF, OF_STUDIES, study_page
+from tidemark.results.reference.releases import anchor
 from tidemark.runs.serde import to_json
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
 from tidemark.services.programs.tools import tool_lock
@@ -49,10 +51,10 @@ SCRIPTED = [finding for finding in all_findings() if finding.script]
 CELLS = Cells("losses", (("system", ("A",)),), "lost", 0, "runs of the study")
 
 
-def kept(folder: Path, finding: Finding, seen: int, runs: int, digest: str = "") -> Path:
+def kept(folder: Path, finding: Finding, seen: int, runs: int, digest: str = "", day: str = "") -> Path:
     """Write reference results in which `seen` of `runs` runs of the script showed the finding, and return `folder`."""
     attempts = tuple(Attempt(number < seen, f"run {number}", 1.0) for number in range(runs))
-    evidence = Evidence(finding.id, digest or digest_of(finding), "a machine", (), attempts, {"rows": [1, 2]})
+    evidence = Evidence(finding.id, digest or digest_of(finding), "a machine", (), attempts, {"rows": [1, 2]}, day)
     path = folder / FOLDER / f"{finding.id}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(to_json(evidence))
@@ -78,6 +80,29 @@ def test_finding_seen_in_fewer_than_nine_of_ten_runs_is_not_claimed(
     assert ("## Something is wrong" in text) is is_claimed
     assert ("## Not claimed" in text) is not is_claimed
     assert f"{seen} of {runs} runs" in text or seen == runs
+
+
+def test_page_dates_the_runs_and_files_of_earlier_versions_have_no_date(finding: Finding, tmp_path: Path) -> None:
+    kept(tmp_path, finding, 10, 10, day="2026-11-28")
+    assert "in 10 of 10 runs of its script on 2026-11-28 (" in page([shown(finding, tmp_path)])
+    path = tmp_path / FOLDER / f"{finding.id}.json"
+    path.write_text(path.read_text().replace('"date"', '"unknown"'))
+    assert "in 10 of 10 runs of its script (" in page([shown(finding, tmp_path)])
+
+
+def test_page_begins_with_a_table_of_the_findings(finding: Finding, tmp_path: Path) -> None:
+    kept(tmp_path, finding, 9, 10, day="2026-11-28")
+    known = Known("a place", "its words")
+    one = replace(finding, systems=("ducklake",), wrong_rows=True, mended="")
+    two = replace(finding, title="Sums differ", systems=(), wrong_rows=False, arithmetic=True, mended="1.1")
+    text = page([shown(each, tmp_path) for each in (replace(two, published=known), one)])
+    rows = [line for line in text.partition("<a id=")[0].splitlines() if line.startswith("| [")]
+    link = f"findings.md#{finding.id}"
+    assert rows == [
+        f"| [Something is wrong]({link}) | [`ducklake`](systems/ducklake.md) | yes | 9 of 10 | 2026-11-28 |  |",
+        f"| [Sums differ]({link}) |  | no | by arithmetic | 2026-11-28 | 1.1 |",
+    ]
+    assert f'<a id="{finding.id}"></a>' in text and not page([]).count("| Finding |")
 
 
 def test_contradicting_cells_outweigh_a_confirming_script(finding: Finding, tmp_path: Path) -> None:
@@ -163,7 +188,7 @@ def test_script_runs_as_often_as_requested(tmp_path: Path) -> None:
     said: list[str] = []
     evidence = reproduce(Workspace(tmp_path), labels, 2, said.append)
     assert [each.seen for each in evidence.attempts] == [True, True] and len(said) == 2
-    assert "files touched, a hundredth" in evidence.case
+    assert "files touched, a hundredth" in evidence.case and date.fromisoformat(evidence.date)
     with pytest.raises(ConfigError, match="has no script"):
         reproduce(Workspace(tmp_path), replace(labels, script=None, repeat="a command"), 1, said.append)
 
@@ -198,9 +223,9 @@ def test_documents_are_reproduced_from_archives(tmp_path: Path) -> None:
         kept(tmp_path / name / "reference", SCRIPTED[0], 10, 10)
         marks = f"{BEGIN}\nwhat was there\n{END}\nbetween\n{OF_STUDIES}\nwhat was there\n{END}"
         (tmp_path / name / README).write_text(f"before\n{marks}\nafter\n")
-        studies = [f"{OF.format(study)}\nwhat was there\n{END}\n" for study in registry()]
-        (tmp_path / name / STUDIES).parent.mkdir()
-        (tmp_path / name / STUDIES).write_text("".join(studies))
+        (tmp_path / name / STUDIES).mkdir(parents=True)
+        for study in registry():
+            (tmp_path / name / study_page(study)).write_text(f"{OF.format(study)}\nwhat was there\n{END}\n")
         made.append(documents(ROOT / "config.yaml", tmp_path / name / "reference", tmp_path / name))
     assert made[0] == made[1]
     claims = made[0]["docs/claims/streams.md"]
@@ -217,18 +242,19 @@ def test_documents_are_reproduced_from_archives(tmp_path: Path) -> None:
         "the newer"
     )
     assert "Time of a commit" not in front and "than speed.** →" in front, "numbers of no other study are kept"
-    assert "[`streams`](docs/studies.md#streams)" in front and "not testable here" in front
-    overview = made[0][STUDIES]
-    heads = [line for line in overview.splitlines() if line.startswith("| System |")]
+    assert "[`streams`](docs/studies/streams.md)" in front and "not testable here" in front
+    results = made[0][study_page("streams")]
+    heads = [line for line in results.splitlines() if line.startswith("| System |")]
     assert len(heads) == 2, "one of each stack"
     assert "Commit 100, single" in heads[0] and "Peak memory" not in heads[0], "few enough for one look"
-    assert "../reference/streams-current/tables/matrix.json" in overview
-    assert overview.count("(../reference/streams/ages.svg)") == 1 and "what was there" not in overview
-    assert "[`streams`](../reference/streams/reference.json)" in overview
-    assert "[`streams-current`](../reference/streams-current/reference.json)" in overview
-    assert overview.count(NONE) == len(registry()) - 1
+    assert "../../reference/streams-current/tables/matrix.json" in results
+    assert results.count("(../../reference/streams/ages.svg)") == 1 and "what was there" not in results
+    assert "[`streams`](../../reference/streams/reference.json)" in results
+    assert "[`streams-current`](../../reference/streams-current/reference.json)" in results
+    assert all((NONE in made[0][study_page(study)]) == (study != "streams") for study in registry())
     page, listed = made[0]["docs/systems/ducklake.md"], made[0]["docs/systems.md"]
-    assert "### streams, stack thesis\n" in page and "### streams, stack current\n" in page
+    stacks = re.findall(r"^### streams, stack (\w+)$", page, re.MULTILINE)
+    assert stacks == ["current", "thesis"], "today's releases first"
     assert "| Commit 100, single | " in page and "](../claims/streams.md#inlining-single)" in page
     assert "| `inline_rows` | " in page and "- [`inlining-single`]" in page
     assert all(f"](systems/{name}.md)" in listed for name in systems())
@@ -260,3 +286,9 @@ def test_first_page_is_short() -> None:
     readme = (ROOT / README).read_text()
     assert len(readme.splitlines()) <= 250 and len(readme.partition("```")[0].split()) <= 135
     assert all(f'"{picture}"' in readme for picture in (LIGHT, DARK))
+
+
+def test_pages_of_systems_link_to_their_findings() -> None:
+    named = [(finding.id, name) for finding in all_findings() for name in finding.systems]
+    pages = {name: (ROOT / "docs" / "systems" / f"{name}.md").read_text() for _, name in named}
+    assert named and [pair for pair in named if f"(../findings.md#{pair[0]})" not in pages[pair[1]]] == []

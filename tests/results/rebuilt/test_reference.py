@@ -17,10 +17,10 @@ from tidemark.integrity import sha256_of
 from tidemark.pipeline.reference import build_agreement, build_comparison, build_reference
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import opened
-from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
+from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, UNTESTED
 from tidemark.results.reference.agreement import AGREES, DIFFERS, NOTHING, SIZE, WITHIN, Pair, agreement
 from tidemark.results.reference.content import FILE, Held, Reference, folders, read_references, write_reference
-from tidemark.results.reference.front import END, OF, overview
+from tidemark.results.reference.front import END, OF, with_results
 from tidemark.results.tables.table import Table
 from tidemark.studies.streams.metrics import QUANTITIES, WRITE_MEDIAN
 from tidemark.studies.study import registry
@@ -99,6 +99,7 @@ def test_obsolete_tables_are_removed(archive: Path, tmp_path: Path) -> None:
 def test_result_set_agrees_with_itself_and_with_a_repetition(archive: Path, reference: Path, tmp_path: Path) -> None:
     (table,), written, _ = build_comparison(reference, archive, tmp_path / "same")
     assert set(outcomes(table).values()) == {AGREES}
+    assert not [claim for claim in outcomes(table) if claim.startswith("printed-")], "these agree everywhere"
     assert [path.name for path in written] == ["agreement.csv", "agreement.md", "agreement.json"]
     assert json.loads((tmp_path / "same" / "agreement.json").read_text())["rows"]
     other, _ = build_agreement(reference, measured(tmp_path / "other", seed=2), tmp_path / "like")
@@ -139,7 +140,8 @@ def test_two_stacks_of_one_run_have_their_own_verdicts_and_releases(tmp_path: Pa
     build_reference(measured(tmp_path / "both", (*MODELS, *newer)), kept)
     (both,) = read_references(kept)
     claims = len(both.held) // 2
-    page = overview(f"{OF.format('streams')}\n{END}\n", kept, {"streams": registry()["streams"].results.questions})
+    mark, questions = OF.format("streams"), registry()["streams"].results.questions
+    page = with_results("streams", f"{mark}\n{END}\n", kept, questions)
     for stack in ("thesis", "current"):
         assert f"Of {claims} claims with the stack `{stack}`: " in page
     assert "Releases of the stack `current`: those above." in page, "the models' releases are the same"
@@ -204,14 +206,14 @@ def held(value: float, low: float | None, high: float | None, verdict: str) -> H
         (held(0.8, 0.7, 0.9, NOT_REPRODUCED), DIFFERS),
         (held(2.1, None, None, REPRODUCED), AGREES),  # a count is its own interval
         (held(2.7, None, None, REPRODUCED), SIZE),
-        (replace(held(1, None, None, NOT_TESTABLE), ours=None, reason="no such series"), NOTHING),
+        (replace(held(1, None, None, UNTESTED), ours=None, reason="no such series"), NOTHING),
         (None, NOTHING),
     ],
 )
 def test_outcome_follows_from_verdicts_and_intervals(b: Held | None, outcome: str) -> None:
     pair = Pair("streams", held(2.3, 2.1, 2.5, REPRODUCED), b)
     assert pair.outcome == outcome
-    assert outcome != NOTHING or pair.why_not in ("B was not asked it", "B: no such series")
+    assert outcome != NOTHING or pair.why_not in ("not measured in B", "B: no such series")
 
 
 def test_a_file_of_another_version_is_refused(reference: Path, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from tidemark.pipeline.build import (
     build_tables,
 )
 from tidemark.pipeline.build import claim as find_row
-from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
+from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, UNTESTED
 from tidemark.results.claims.export import describe, listed, overview
 from tidemark.results.claims.judge import Row
 from tidemark.results.paper.stacks import StackWriter
@@ -85,8 +85,8 @@ def written(results: Path) -> dict[str, dict[str, object]]:
         ("throughput-single-iceberg-clients", NOT_REPRODUCED, REPRODUCED),
         ("inlining-single", NOT_REPRODUCED, NOT_REPRODUCED),
         ("throughput-single-ducklake-pyiceberg", REPRODUCED, REPRODUCED),
-        ("delta-between", REPRODUCED, NOT_TESTABLE),
-        ("threads-no-gain", NOT_TESTABLE, NOT_TESTABLE),
+        ("delta-between", REPRODUCED, UNTESTED),
+        ("threads-no-gain", UNTESTED, UNTESTED),
     ],
 )
 def test_a_claim_has_a_verdict_for_each_stack(rows: dict[str, Row], identity: str, then: str, now: str) -> None:
@@ -171,7 +171,7 @@ def test_sentences_name_versions_capabilities_and_verdicts(both: Path) -> None:
     assert said["stacks"].endswith("All of them use PyArrow 22.0.0.")
     assert "Iceberg (PyIceberg): a commit that loses against another writer's is retried" in said["stacks-abilities"]
     assert re.search(rf"from reproduced to not reproduced for [^;]*{CHANGED}", said["stacks-claims"])
-    assert re.search(r"from reproduced to not testable here for \d+ claims?\b", said["stacks-claims"])
+    assert re.search(r"from reproduced to not tested yet for \d+ claims?\b", said["stacks-claims"])
     changed = sum(row["verdict"] != row["others"][0]["verdict"] for row in written(both).values())  # type: ignore[index]
     assert f"{len(written(both)) - changed} have the same verdict" in said["stacks-claims"]
 

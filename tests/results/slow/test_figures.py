@@ -27,6 +27,7 @@ from tidemark.results.figures import draw as figures
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import FigureContext, FigureSpec, Group, Look
 from tidemark.results.figures.panels import binned, scatter_panels
+from tidemark.runs.manifest import Manifest
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
 from tidemark.studies.streams import figures as figures_beyond
@@ -286,6 +287,19 @@ def test_the_thesiss_events_are_ticks_in_its_systems_rows_at_their_rate(context:
     assert [row for row, _ in ticks] == [row for row, _ in wanted]
     # A window ends after its last write.
     assert [x for _, x in ticks] == pytest.approx([x for _, x in wanted], rel=0.05)
+    words = {text.get_text(): text.get_window_extent() for text in axes.texts}
+    legend, heading = words["black ticks: as published (windows of 300 s)"], words["median, hot"]
+    assert axes.get_xlabel().startswith("events written in 3 s") and 0 < legend.x0 < legend.x1 <= heading.x0
+
+
+def test_a_figure_of_windows_that_end_by_commits_says_so(
+    context: FigureContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Manifest, "commits_wanted", 100)
+    with style.applied():
+        axes = figures_thesis.totals(context, "single").frame.figure.axes[0]
+    assert axes.get_xlabel() == "events/s in windows of 100 commits, log scale"
+    assert 0 < axes.xaxis.label.get_window_extent().x0 < axes.xaxis.label.get_window_extent().x1 < axes.figure.bbox.x1
 
 
 def test_dot_is_at_its_estimate_and_not_at_an_interval_bound(context: FigureContext) -> None:

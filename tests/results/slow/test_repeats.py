@@ -18,15 +18,13 @@ from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, INLINED, NULL, Model, wr
 from tidemark.analysis import aggregation
 from tidemark.analysis.blocks import BlockSample, Numbers
 from tidemark.analysis.measures import Measures
-from tidemark.pipeline.build import all_claims, build_database
-from tidemark.results.claims.judge import retest
+from tidemark.pipeline.build import build_database
 from tidemark.results.paper.method_text import setting
 from tidemark.results.tables import setup as tables_setup
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.streams import published as tables_thesis
 from tidemark.studies.streams import tables as tables_beyond
 from tidemark.studies.streams.metrics import QUANTITIES, WRITE_MEDIAN
-from tidemark.studies.streams.results import RESULTS
 
 DRIFT = (1.0, 1.25)  # slowdown of the machine in the second repeat
 MODELS = (
@@ -165,10 +163,3 @@ def test_failed_repeat_states_its_reason_and_the_other_counts(tmp_path: Path) ->
     alone = measures.hot(WRITE_MEDIAN, ducklake).estimate("ms")
     assert alone.low is not None and alone.high is not None
     assert alone.high / alone.low > 1.2, "it may be as far off as repeats of the others differ"
-
-
-def test_retest_time_counts_repeats(measures: Measures, tmp_path: Path) -> None:
-    claim = next(claim for claim in all_claims() if claim.id == "write-single-iceberg-duckdb-inlined")
-    once = tuple(replace(model, repeats=model.repeats[:1]) for model in MODELS)
-    shorter = retest(claim, RESULTS.claims, RunSet.load(write_run_set(tmp_path, once, window_s=8.0)))
-    assert retest(claim, RESULTS.claims, measures.run_set).seconds == pytest.approx(2 * shorter.seconds, rel=0.02)

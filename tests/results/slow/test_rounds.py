@@ -17,12 +17,11 @@ from tests.runs.runset import DUCKLAKE, INLINED, Model, write_run_set
 
 from tidemark.analysis.measures import Measures
 from tidemark.errors import AnalysisError
-from tidemark.pipeline.build import all_claims, build_claims, build_report, build_tables
+from tidemark.pipeline.build import build_claims, build_report, build_tables
 from tidemark.results.archive.crate import METADATA
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import unpack_archive
 from tidemark.results.claims.export import to_markdown
-from tidemark.results.claims.judge import retest
 from tidemark.results.figures.context import FigureContext
 from tidemark.results.paper.method_text import setting
 from tidemark.results.tables import setup
@@ -31,7 +30,6 @@ from tidemark.runs.runset import RunSet
 from tidemark.runs.views import unfinished
 from tidemark.studies.streams import tables as performance
 from tidemark.studies.streams.metrics import QUANTITIES
-from tidemark.studies.streams.results import RESULTS
 
 SENTENCE = "Round 1 of 2: each system was measured once so far; "
 SENTENCE += "intervals will still change, as how repeats differ is not in them."
@@ -181,9 +179,3 @@ def repacked(archive: Path, target: Path, name: str, content: bytes) -> Path:
 def test_compare_warns_of_a_round(of_round: Path, whole: Path) -> None:
     notes = both(of_round, whole).tables[0].notes
     assert f"In A: {SENTENCE}" in notes and not any(note.startswith("In B: Round") for note in notes)
-
-
-def test_retest_time_covers_all_rounds(of_round: Path, whole: Path) -> None:
-    claim = next(claim for claim in all_claims() if claim.id == "inlining-single")
-    seconds = [retest(claim, RESULTS.claims, RunSet.load(each)).seconds for each in (of_round, whole)]
-    assert seconds[0] == pytest.approx(seconds[1], rel=0.02)

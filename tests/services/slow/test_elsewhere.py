@@ -19,16 +19,16 @@ from tests.clusters import flink_session, spark_standalone
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.delay_proxy import DelayProxy
 from tidemark.services.engines.connect import KafkaConnect
 from tidemark.services.engines.flink import Flink
-from tidemark.services.engines.spark_formats import SparkIceberg
+from tidemark.services.engines.spark import SparkIceberg
 from tidemark.services.http import open_url
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
 from tidemark.services.kafka import Kafka, KafkaSettings
 from tidemark.services.leftovers import drop_leftovers
 from tidemark.services.outside import folder_of, read
 from tidemark.services.postgres import Postgres, PostgresSettings
+from tidemark.services.proxies import DelayProxy
 
 pytestmark = [pytest.mark.timeout(300)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,19 @@ def lazy(kind: Any, method: str) -> type[System]:
 
     setattr(Lazy, method, called)
     return Lazy
+
+
+def behind(kind: Any) -> type[System]:
+    """Return a system that acknowledges a write while another thread still makes its commit."""
+
+    class Behind(kind):
+        def write(self, rows: pa.Table) -> None:
+            if "late" in self.__dict__:
+                self.late.result()
+            pool = self.__dict__.setdefault("pool", ThreadPoolExecutor(1))
+            self.late = pool.submit(super().write, rows)
+
+    return Behind
 
 
 def every_second(kind: Any) -> type[System]:
@@ -144,6 +158,7 @@ def test_honest_system_passes(measure: Callable[[type[System]], Path], system: t
             pytest.param(lazy(kind, "ids"), r" 0 missing.* history shows 1 commits", id=f"{kind.name} in ids")
             for kind in (DeltaRs, DuckLake)
         ),
+        pytest.param(behind(DeltaRs), "files were written after the last write had returned", id="in another thread"),
         *(
             pytest.param(every_second(kind), r" 0 missing.* history shows \d+ commits", id=f"{kind.name} two at once")
             for kind in (DeltaRs, DuckLake)

@@ -23,9 +23,9 @@ from tidemark.studies.ingest.parts import part_name
 from tidemark.studies.ingest.record import AgesRecord, SizeAtAge, Words
 from tidemark.studies.ingest.settings import AGES, COMMITS_AT_AGE, AgesSettings
 from tidemark.studies.ingest.study import Ingest
-from tidemark.studies.ingest.tables import ages as results
-from tidemark.studies.ingest.tables.ages import Age, aged_sentence
-from tidemark.studies.ingest.window.ages import COMMIT, PLAN, READ, READERS, AgesRunner, AtAge
+from tidemark.studies.ingest.tables import storage as results
+from tidemark.studies.ingest.tables.storage import Age, aged_sentence
+from tidemark.studies.ingest.window.one_client import COMMIT, PLAN, READ, READERS, AgesRunner, AtAge
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.registry import variant_of
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import comb
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.statistics import exact_share, product
 from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.machine import strace
@@ -23,7 +25,16 @@ from tidemark.studies.ingest.parts import AMBIGUITY, KILLED_ALONE, NO_SERVER, Am
 from tidemark.studies.ingest.record import LOCAL_DISK, Ambiguity, Outcomes
 from tidemark.studies.ingest.study import Ingest
 from tidemark.studies.ingest.tables import ambiguity as results
-from tidemark.studies.ingest.tables.ambiguity import Hits, at_least, harmed_sentence, is_whole, safe_sentence, verdict
+from tidemark.studies.ingest.tables.ambiguity import (
+    Cuts,
+    Hits,
+    at_least,
+    cuts_sentence,
+    harmed_sentence,
+    is_whole,
+    safe_sentence,
+    verdict,
+)
 from tidemark.studies.ingest.window.ambiguity import Attempted, Contents, outcomes
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.registry import variant_of
@@ -96,12 +107,34 @@ def test_each_system_is_hit_in_the_ways_that_it_can_be_and_others_say_why_not() 
     }
     stored = {name: dict(each.options).get("storage") for name, each in series.items()}
     assert stored["delta-rs", "answers-10"] == "s3" and stored["delta-rs", "killed-10"] == "local"
+    others = {
+        name: [cell for cell in AmbiguitySettings.of(each).planned(variant_of(each)) if cell[0] not in ways[name]]
+        for name, each in series.items()
+    }
+    restarts, cut = [("restart", retry, 3) for retry in (NEVER, BLIND, CHECK)], ("cut", BLIND, 60)
+    assert others["ducklake", "answers-10"] == others["iceberg-duckdb", "answers-10"] == [*restarts, cut]
+    assert (others["delta-rs", "answers-10"], others["delta-rs", "killed-10"]) == ([cut], [])
     assert {each.runs for each in series.values()} == {1}
     settings = AmbiguitySettings.of(series["ducklake", "answers-10"])
     assert (settings.faults, settings.retries) == ("after before twice status late", "never blind check")
     assert not planned("protocol=quick", "ingest.systems={null: {}}")
     (own,) = planned("protocol=quick", "ingest.systems={delta-rs: {storage: s3}}")
     assert own.mode == "answers-10", "a table that is in a server alone"
+
+
+def test_clients_of_iceberg_go_through_nessie_as_well() -> None:
+    sizes = "{writers: [], runs: 1, window_seconds: 1, ambiguity: {systems: [%s], catalogs: [nessie], cuts: 5}}"
+    named = "ducklake, delta-rs, iceberg-duckdb, own"
+    systems = "ingest.systems={iceberg-duckdb: {}, own: {like: iceberg-pyiceberg, catalog: reference}, delta-rs: {}}"
+    found = planned("protocol=smoke", systems, f"ingest.protocols.smoke={sizes % named}")
+    modes = {"iceberg-duckdb/answers-2", "iceberg-duckdb/answers-2-nessie", "own/answers-2"}
+    assert {f"{each.name}/{each.mode}" for each in found if "delta" not in each.name} == modes
+    (nessie,) = [each for each in found if each.mode.endswith("nessie")]
+    assert [kind.name for kind in variant_of(nessie).needs] == ["nessie-tables"]
+    settings, options = AmbiguitySettings.of(nessie), dict(nessie.options)
+    assert (options["storage"], options["catalog"], settings.through) == ("s3", "nessie", "nessie")
+    assert settings.refused_by(variant_of(nessie)) is None
+    assert [*settings.planned(variant_of(nessie))][-1] == ("cut", BLIND, 5)
 
 
 def test_local_system_whose_commit_is_no_link_says_so() -> None:
@@ -139,7 +172,7 @@ def cell(retry: str, fault: str = "after", **own: int) -> Outcomes:
 
 
 def hits(title: str, system: str, *cells: Outcomes) -> Hits:
-    return Hits(cast(Any, SimpleNamespace(title=title, system=system)), "PostgreSQL", cells)
+    return Hits(cast(Any, SimpleNamespace(title=title, system=system, settings=())), "PostgreSQL", cells)
 
 
 FILES = hits(
@@ -163,6 +196,42 @@ def test_verdict_and_bounds_follow_from_the_counts() -> None:
     assert at_least(FILES.cells[0]) == pytest.approx(0.741, abs=1e-3) and at_least(INLINED.cells[0]) == 0
     assert [is_whole(each) for each in INLINED.cells] == [True, True, False, True, True, False]
     assert (INLINED.safe, FILES.safe, FILES.what_is_safe) == ([CHECK], [], "none of these")
+
+
+def test_harm_of_a_cut_is_that_of_a_lost_answer_times_its_probability(monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = Outcomes("cut", BLIND, 100, 1, acked_once=91, acked_twice=9, harmed=9, lost=9, lost_harmed=8)
+    cut = hits("DuckLake", "ducklake", *INLINED.cells, lost)
+    assert [cell.fault for cell in cut.by(BLIND)] == ["after", "before"] and cut.safe == [CHECK], "aimed hits alone"
+    check, blind, never = Cuts.of(cut)
+    found = blind.lost()
+    assert (found.value, found.low, found.high) == pytest.approx((0.09, 0.0420, 0.1640), abs=1e-4)
+    assert (blind.harm().low, blind.harm().high) == pytest.approx((0.6915, 1), abs=1e-4) and check.harm().high < 0.31
+    both = blind.both
+    assert both.value == found.value and both.low == blind.lost(0.975).low * blind.harm(0.975).low < found.low
+    assert [each.seen for each in (check, blind, never)] == [None, 9, None] and blind.lost_seen == 8
+    monkeypatch.setattr(results, "all_hits", lambda _run_set: [cut, INLINED])
+    assert "DuckLake: 9 of 100 (0.042 to 0.16)." in cuts_sentence(cast(RunSet, None))
+    assert "100 commits" not in (said := harmed_sentence(cast(RunSet, None))) and "120 commits were hit" in said
+    monkeypatch.setattr(results, "all_hits", lambda _run_set: [INLINED])
+    with pytest.raises(NotAvailable, match="no connection was cut"):
+        cuts_sentence(cast(RunSet, None))
+    assert Cuts.of(INLINED) == []
+    without = Cuts.of(hits("DuckLake", "ducklake", cell(BLIND, "before", acked_once=10), lost))[0]
+    with pytest.raises(NotAvailable, match="on purpose"):
+        without.harm()
+
+
+def test_interval_of_a_product_contains_it_in_95_of_100_cases() -> None:
+    for cuts, aimed, lost, harm in ((60, 10, 0.03, 0.9), (60, 10, 0.2, 0.05), (20, 5, 0.5, 0.5)):
+        held = 0.0
+        for many in range(cuts + 1):
+            first = exact_share(many, cuts, results.BOTH)
+            for some in range(aimed + 1):
+                both = product(first, exact_share(some, aimed, results.BOTH))
+                chance = comb(cuts, many) * lost**many * (1 - lost) ** (cuts - many)
+                chance *= comb(aimed, some) * harm**some * (1 - harm) ** (aimed - some)
+                held += chance * bool(both.contains(lost * harm))
+        assert held >= 0.95, (cuts, aimed, lost, harm)
 
 
 def test_sentences_say_what_is_harmed_and_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from tidemark.studies.ingest.load.writer import ID_BITS, ReconnectingWriter, Wor
 from tidemark.studies.ingest.record import Loss, Undisturbed
 from tidemark.studies.ingest.window import fault_injection as faults_module
 from tidemark.studies.ingest.window.fault_injection import WRITER, Faults, Kill, Look, account
-from tidemark.studies.ingest.window.oracle import look, states
+from tidemark.studies.ingest.window.runner import look, states
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.null import NullClientFactory
 from tidemark.systems.writers import ClientFactory, CommitStatus, TableWriter

@@ -16,7 +16,7 @@ from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.load.crew import GatewayPool
 from tidemark.studies.ingest.load.records import ACKED, NUMBERS, UNKNOWN
 from tidemark.studies.ingest.window.fault_injection import Faults, Look, account, commits_of
-from tidemark.studies.ingest.window.oracle import look, states
+from tidemark.studies.ingest.window.runner import look, states
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.writers import ClientFactory
 

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.pipeline.plan import make_plan
@@ -30,17 +31,18 @@ from tidemark.studies.ingest.parts import MAINTENANCE, MaintenanceSettings, part
 from tidemark.studies.ingest.study import Ingest
 from tidemark.studies.ingest.tables import maintenance as results
 from tidemark.studies.ingest.tables.maintenance import (
+    ROUND,
     Kept,
     commit_ms,
     failed_calls,
     held_sentence,
     operations,
-    round_s,
+    rounds_s,
     slowed,
     wrong,
 )
 from tidemark.studies.ingest.window.maintenance import Growth, MaintainedPool, record
-from tidemark.studies.ingest.window.oracle import Finding, look, states
+from tidemark.studies.ingest.window.runner import Finding, look, states
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.registry import variant_of
@@ -85,9 +87,16 @@ def kept(calls: list[dict[str, Any]], *, words: str = "exact", title: str = "Duc
     read = columns.__getitem__
     run = SimpleNamespace(
         manifest=manifest, footprint=footprint, column=read, words=read, elapsed_s=4.0, has=columns.__contains__,
-        record=lambda kind: decoded(kind, Fields("run.json", found)),
+        record=lambda kind: decoded(kind, Fields("run.json", found)), label=title,
     )  # fmt: skip
     return Kept(cast(Series, SimpleNamespace(title=title, id=title)), cast(Run, run))
+
+
+def round_of(one: Kept) -> BootstrapEstimate:
+    how = ROUND.how
+    assert callable(how)
+    found: BootstrapEstimate = how(one.run)
+    return found
 
 
 CALLS = [
@@ -115,11 +124,11 @@ def test_calls_are_counted_by_outcome_and_only_complete_rounds_count() -> None:
     assert operations([one]) == ["merge", "expire"]
     assert failed_calls([one]) == (1, 0) and failed_calls([one], "merge") == (0, 0)
     assert failed_calls([kept([call("vacuum", 1, 1, outcome=str(CommitStatus.UNKNOWN))])]) == (0, 1)
-    assert sorted(one.rounds_s()) == pytest.approx([0.4, 0.6])  # not the third, in which a call was refused
-    assert round_s([one]).value == pytest.approx(0.6**0.5 * 0.4**0.5, rel=0.03)
-    assert round_s([one]).estimate("s").low is None  # only two rounds
+    assert sorted(rounds_s(one.run)) == pytest.approx([0.4, 0.6])  # not the third, in which a call was refused
+    assert round_of(one).value == pytest.approx(0.6**0.5 * 0.4**0.5, rel=0.03)
+    assert round_of(one).estimate("s").low is None  # only two rounds
     with pytest.raises(NotAvailable, match="without an error"):
-        round_s([kept([CALLS[-1]])])
+        round_of(kept([CALLS[-1]]))
 
 
 def test_reads_that_failed_or_saw_fewer_rows_than_before_are_counted() -> None:
@@ -130,7 +139,7 @@ def test_reads_that_failed_or_saw_fewer_rows_than_before_are_counted() -> None:
 
 def test_table_with_wrong_rows_has_no_times_and_a_share_of_wrong_rows() -> None:
     broken = kept(CALLS, words="20 rows doubled", title="Lossy", missing=20)
-    for compute in (lambda: slowed([broken], 0.5), lambda: round_s([broken])):
+    for compute in (lambda: slowed([broken], 0.5), lambda: round_of(broken)):
         with pytest.raises(NotAvailable, match="does not hold what was acknowledged"):
             compute()
     assert wrong([broken]).value == pytest.approx(0.02) and wrong([kept(CALLS)]).estimate("").is_below(0.01)

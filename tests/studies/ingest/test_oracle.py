@@ -19,7 +19,7 @@ from tidemark.studies.ingest.load.records import (
     UNKNOWN,
 )
 from tidemark.studies.ingest.load.writer import ID_BITS
-from tidemark.studies.ingest.window.oracle import Finding, look, states
+from tidemark.studies.ingest.window.runner import Finding, look, states
 
 ROWS = 10
 

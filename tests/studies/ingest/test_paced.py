@@ -8,7 +8,7 @@ import pytest
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.studies.ingest.load.schedule import SPREAD, intended
 from tidemark.studies.ingest.settings import PACED, PacedSettings
-from tidemark.studies.ingest.tables.paced import exposed_s, predicted
+from tidemark.studies.ingest.tables.requests import exposed_s, predicted
 
 SECOND = 1_000_000_000
 

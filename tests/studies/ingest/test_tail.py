@@ -34,7 +34,7 @@ from tidemark.studies.ingest.parts import part_name, settings_of
 from tidemark.studies.ingest.settings import ONE, TAIL, TailSettings
 from tidemark.studies.ingest.tables import requests as results
 from tidemark.studies.ingest.window.open_loop import Pace, TailWindow, closed
-from tidemark.studies.ingest.window.oracle import look, states
+from tidemark.studies.ingest.window.runner import look, states
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.null import NullClientFactory

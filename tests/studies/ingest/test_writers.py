@@ -28,8 +28,7 @@ from tidemark.studies.ingest.load.records import (
     Records,
 )
 from tidemark.studies.ingest.load.writer import ID_BITS, WorkerConfig, WriterLoop, batches
-from tidemark.studies.ingest.window.oracle import look, states
-from tidemark.studies.ingest.window.runner import IngestWindow
+from tidemark.studies.ingest.window.runner import IngestWindow, look, states
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.null import NullClientFactory

@@ -13,12 +13,13 @@ import pytest
 from tidemark.errors import MachineError, ServiceError, SystemFailure
 from tidemark.measure.workload import TestBed
 from tidemark.runs.manifest import Footprint
+from tidemark.services.engines.spark import Answer
 from tidemark.services.engines.spark_events import Job, Stage
 from tidemark.studies.lhbench.data.store import Verifier
 from tidemark.studies.lhbench.record import NOT_TOLD, LakeWindow
 from tidemark.studies.lhbench.script import BEFORE, COUNT, LOAD, QUERIED, QUERY, Closed, Held, Phase, Step
 from tidemark.studies.lhbench.window import LakeRunner
-from tidemark.systems.spark_sql import Ran, SqlEngineTable
+from tidemark.systems.spark_sql import SqlEngineTable
 
 HELD = (Held("t", ("k",), "SELECT 1 AS k"),)
 
@@ -31,12 +32,12 @@ class Engine:
     reader: str = "delta"
     asked: list[str] = field(default_factory=list)
 
-    def run(self, statement: str, _label: str) -> Ran:
+    def run(self, statement: str, _label: str) -> Answer:
         self.asked.append(statement)
         if statement not in self.answers:
             raise ServiceError(f"Spark refused: no answer to {statement}\nat a place")
         rows = tuple((value,) for value in self.answers[statement])
-        return Ran(50_000_000, 1_000, rows, submitted_ms=1_000 * len(self.asked))
+        return Answer(("k",), rows, 1_000 * len(self.asked), 1_000, 50_000_000, "", "")
 
     def footprint(self, _table: str) -> Footprint:
         return Footprint(1, 2, 3, 4, None, "")

@@ -34,11 +34,6 @@ function shownNumber(value, digits = 2) {
   return String(Number(value.toPrecision(size >= 99.5 ? 3 : digits)));
 }
 
-function duration(seconds) {
-  const minutes = Math.round(seconds / 60);
-  return seconds < 90 ? `${Math.round(seconds)} s` : minutes < 90 ? `${minutes} min` : `${(minutes / 60).toFixed(1)} h`;
-}
-
 // Bubbles show an element's `data-tip` while the pointer or the focus is on it. Screen readers get the same text from
 // the element itself.
 

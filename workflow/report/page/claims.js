@@ -1,14 +1,13 @@
-// The published claims and their verdicts, in four groups that open and close.
+// The published claims and their verdicts, in groups that open and close.
 "use strict";
 
 const GROUPS = {
   reproduced: "Reproduced claims",
   "not reproduced": "Claims that are not reproduced, and why",
   inconclusive: "Inconclusive claims: our intervals are too wide",
+  "not tested yet": "Claims that need other runs: each prints its command",
   "not testable here": "Claims that cannot be tested here",
 };
-
-const JUDGES_NOTHING = /^(not-here|beside)\(/;  // measures of claims that no run can judge
 
 const labelOf = (each, words) => REPORT.claims.labelled ? `${words}, stack ${each.stack}` : words;
 
@@ -24,8 +23,8 @@ function more(claim, judged) {
     ...(claim.differs ? [make("p", `Here: ${claim.differs}`)] : []),
     make("p", ["Measure: ", make("code", claim.measure)]),
     make("p", ["Shown in (files next to this one): ", ...links]),
-    make("p", [JUDGES_NOTHING.test(claim.measure) ? "No run can judge this claim; numbers for comparison: " : "Test this claim alone: ", make("code", claim.retest.command),
-      ` (about ${duration(claim.retest.seconds)}, ${(claim.retest.disk_bytes / 1e9).toFixed(1)} GB of disk)`]),
+    make("p", [claim.verdict === "not testable here" ? "No run can judge this claim; numbers for comparison: " : "Test this claim alone: ", make("code", claim.retest.command),
+      ` (${(claim.retest.disk_bytes / 1e9).toFixed(1)} GB of disk)`]),
   ], { id: `claim-${claim.id}` });
 }
 

@@ -41,11 +41,11 @@ function estimates(of) {
 }
 
 function estimatesOfRuns(key) {
-  return mode => visible(mode).flatMap((series, row) => runsOf(series).map((run, place) => {
+  return mode => visible(mode).flatMap((series, row) => runsOf(series).map((run, place, all) => {
     const found = run.estimates[key];
     return {
       ...looks(series), label: `${series.title}, ${run.title}`, style: "intervals", faint: isCold(run),
-      points: found ? [[found[0], row + (place - 1) * 0.2, run.state, found[1], found[2]]] : [],
+      points: found ? [[found[0], row + (place - (all.length - 1) / 2) * Math.min(0.2, 0.8 / all.length), run.state, found[1], found[2]]] : [],
     };
   }));
 }

@@ -23,7 +23,7 @@ const markerOf = Object.fromEntries((REPORT.systems ?? []).map(system => [system
 // Columns of one mode stand together.
 const QUESTIONS = [...Object.keys(MODES), null].flatMap(mode =>
   MATRIX.questions.filter(question => (question.mode ?? null) === mode));
-const VERDICTS = ["not reproduced", "inconclusive", "reproduced", "not testable here"]; // surprises first
+const VERDICTS = ["not reproduced", "inconclusive", "reproduced", "not tested yet", "not testable here"]; // surprises first
 
 // Each choice has a title, its items, and the items chosen by default. The harness is off by default: it is up to a
 // thousand times as fast as the systems, which would share a tenth of each axis with it.

@@ -1,52 +1,52 @@
 """Counting of single commits: servers of one system, a client in another process, and counters before and after.
 
-The client is the system's own, on a new table in each run. Statements are counted by PostgreSQL, round trips and
-requests by a proxy before each server that the client or a catalog's server talks to, system calls by strace, and files
-by listing them.
+The client is the system's own, or a pipeline, on a new table in each run. Statements are counted by PostgreSQL, round
+trips and requests by a proxy before each server that the client or a catalog's server talks to, system calls by strace,
+and files by listing them.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any, Self
 
-from tidemark import without_pandas
-from tidemark.code import PACKAGE
 from tidemark.config import ServicesConfig
 from tidemark.errors import ConfigError, OracleError
 from tidemark.machine import strace
-from tidemark.measure.anatomy.client import Order
-from tidemark.measure.anatomy.kinds import kind_of
+from tidemark.measure.anatomy.writers import Files, Writer, client, pipeline
 from tidemark.paths import Workspace, private_directory
 from tidemark.runs.anatomy import CLIENT, IN_SERIES, SERVER, Anatomy, Counted, Source, Step, duration_ms, merged
-from tidemark.services.base import Service, pickled
-from tidemark.services.counting_proxy import CountingProxy, Exchange, in_series, is_during
-from tidemark.services.delay_proxy import Place
+from tidemark.services.base import Service
 from tidemark.services.http import keep_loopback_direct
-from tidemark.services.iceberg.catalog import RestCatalog
+from tidemark.services.iceberg.rest import RestCatalog
+from tidemark.services.kafka import Kafka
 from tidemark.services.postgres import Postgres
-from tidemark.services.programs.process import launched, server_environment
-from tidemark.services.programs.worker import Worker
+from tidemark.services.proxies import CountingProxy, Exchange, Place, in_series, is_during
 from tidemark.services.seaweedfs import InBucket
 from tidemark.services.servers import Servers, in_order, prepared, tools_of
 from tidemark.software.tools import packages, provide_tool
 from tidemark.systems.base import Context, Variant, take
+from tidemark.systems.sinks import StreamingSink
 
-PROGRAM = "tidemark.measure.anatomy.client"
-IMPORTED_FROM = [PACKAGE.parent]  # folders in which the client's process finds its modules
 PATH_LENGTH = 180  # of a run's folder, everywhere the same: tables have their own paths in files, and in requests
-COMMITS_S = 3600.0  # that the commits before a counted one may take
 AT_ONCE = 10  # commits between two reports of progress
-UNTRACED = 10  # commits after the counted ones, of which the quickest is kept in steps
+# Kinds of the files of a table, by a folder's name and by the end of a file's.
+KINDS = {"_delta_log": "log", ".hoodie": "log", "_transactions": "log", "_versions": "manifest", "snapshot": "metadata"}
+ENDINGS = {
+    ".crc": "checksum",
+    ".metadata.json": "metadata",
+    ".parquet": "data",
+    ".orc": "data",
+    ".lance": "data",
+    ".json": "metadata",
+}
 
-type Files = Mapping[str, Sequence[int]]  # size, time of change and inode by path
 type Report = Callable[[int, int], None]  # commits that are done, and all
 type Way = tuple[str, str]  # who asks, and the title of the server
 
@@ -70,7 +70,12 @@ def take_apart(
     if (reason := variant.system.unavailable(variant.options)) is not None:
         raise ConfigError(f"{variant.name}: {reason}")
     keep_loopback_direct()
-    kinds, chosen = in_order(variant.needs), sorted({*commits})
+    system, needs, engines = variant.system, variant.needs, list[type[Service]]()
+    if issubclass(system, StreamingSink):
+        variant = replace(variant, options=system.for_single_events(variant.options))
+        needs = (*variant.needs, Kafka)
+        engines.append(system.engine(variant.options))
+    kinds, chosen = in_order(needs), sorted({*commits})
     found: list[dict[int, Counted]] = []
     sequences: list[tuple[Step, ...]] = []
     for name in {*variant.system.tools, *tools_of(kinds)}:
@@ -87,6 +92,8 @@ def take_apart(
         between = _between(servers, stacked)
         servers.start()
         for number in range(runs):
+            for kind in engines if number else ():
+                servers.by_class[kind].restart()  # a new process for each table, as a client is
             name = f"run-{number + 1}".ljust(PATH_LENGTH - len(str(work.absolute())) - 1, "-")
             with Run(variant, servers, between, workspace, private_directory(work / name), (rows, columns)) as run:
                 found.append(run.counts(chosen, number * chosen[-1], runs * chosen[-1], report))
@@ -95,7 +102,7 @@ def take_apart(
             system=variant.name,
             title=variant.title,
             stack=stack,
-            versions=dict(variant.system.versions()),
+            versions=dict(run.writer.versions),
             options=dict(options),
             rows=rows,
             columns=columns,
@@ -103,6 +110,7 @@ def take_apart(
             commits={number: merged([each[number] for each in found]) for number in chosen},
             not_counted=run.not_counted(),
             steps=min(sequences, key=duration_ms),
+            pipeline=dict(run.writer.settings),
         )
 
 
@@ -128,7 +136,7 @@ def _between(servers: Servers, stack: ExitStack) -> dict[Way, CountingProxy]:
 
 
 class Run:
-    """One table of the system and its client; the context starts the client, and ends it.
+    """One table of the system and its writer, the client or the pipeline; the context starts the writer, and ends it.
 
     `between` are the proxies behind a catalog's server; `size` is the number of rows of a commit, and of columns.
     """
@@ -151,22 +159,16 @@ class Run:
         self._proxies = dict(between)
 
     def __enter__(self) -> Self:
-        command = launched([sys.executable, "-m", without_pandas.NAME, PROGRAM])
-        environment = server_environment(HOME=str(self._folder), PYTHONPATH=":".join(map(str, IMPORTED_FROM)))
+        rows, columns = self._size
         with ExitStack() as stack:
-            services = self._services(stack)
-            self._client = Worker(
-                f"the client of {self._variant.name}",
-                command,
-                self._folder / "client.log",
-                env=environment,
-                cwd=self._folder,
-            )
-            stack.callback(self._client.end)
-            rows, columns = self._size
-            context = Context(self._table, services, rows_per_write=rows, tools=self._tools)
-            self._client.send(pickled(Order(self._variant, context, columns)))
-            self._client.heard("ready")
+            variant, folder = self._variant, self._folder
+            context = Context(self._table, self._services(stack), rows_per_write=rows, tools=self._tools)
+            if issubclass(variant.system, StreamingSink):
+                asked = self._asked if CLIENT in self._askers() else None
+                own = pipeline(variant, context, self._servers.by_class, columns, folder, asked)
+                self.writer: Writer = stack.enter_context(own)
+            else:
+                self.writer = stack.enter_context(client(variant, context, columns, folder))
             self._stack = stack.pop_all()
         return self
 
@@ -206,7 +208,8 @@ class Run:
         for number in chosen:
             while done < number - 1:
                 count = min(AT_ONCE, number - 1 - done)
-                self._write(count)
+                self._take_exchanges()
+                self.writer.write(count)
                 done += count
                 report(before + done, whole)
             found[number] = self._counted()
@@ -214,12 +217,12 @@ class Run:
             report(before + done, whole)
         self._take_exchanges()
         untraced = []  # tracing takes time, and so does what the machine does beside
-        for _ in range(UNTRACED):
-            self._write(1)
+        for _ in range(self.writer.spare):
+            self.writer.write(1)
             untraced.append(steps(self._take_exchanges()))
-        done, self.steps = done + UNTRACED, min(untraced, key=duration_ms)
-        if self._ask("check", "holds") != str(True):
-            raise OracleError(f"{self._variant.name}: the table does not hold what its {done:,} commits wrote")
+        done, self.steps = done + self.writer.spare, min(untraced, key=duration_ms)
+        if wrong := self.writer.wrong():
+            raise OracleError(f"{self._variant.name}: the table does not hold what its {done:,} commits wrote: {wrong}")
         return found
 
     def not_counted(self) -> dict[str, str]:
@@ -231,66 +234,68 @@ class Run:
             Source.SERVERS: None if SERVER in self._askers() else "no catalog's server asks another server",
         }
         if CLIENT not in self._askers():
-            titles = [self._servers.by_class[kind].title for kind in self._variant.needs]
+            asked = [kind for kind in self._variant.needs if kind not in self.writer.apart]
+            titles = [self._servers.by_class[kind].title for kind in asked]
             others = f"{' and '.join(titles)} has other ports for its clients than its own, and no proxy before these"
             reasons[Source.NETWORK] = others if titles else "its client talks to no server"
-        return {str(source): reason for source, reason in reasons.items() if reason is not None}
+        found = {str(source): reason for source, reason in reasons.items() if reason is not None}
+        return {**found, **{str(name): reason for name, reason in self.writer.not_counted.items()}}
 
     def _askers(self) -> set[str]:
         return {who for who, _ in self._proxies}
 
-    def _ask(self, words: str, expected: str) -> str:
-        self._client.tell(words)
-        return self._client.heard(expected, time.monotonic() + COMMITS_S, f"'{words}' took more than an hour")
-
-    def _write(self, count: int) -> int:
-        """Make commits; return the peak of the client's memory in bytes, in the last one."""
-        return int(self._ask(f"write {count}", "wrote"))
-
-    def _files(self) -> Files:
-        found: Files = json.loads(self._ask("files", "files"))
-        return found
+    def _asked(self) -> list[Exchange]:
+        """Return the writer's exchanges since the last count, with those that are not answered yet."""
+        return [each for (who, _), proxy in self._proxies.items() if who == CLIENT for each in proxy.noted()]
 
     def _counted(self) -> Counted:
         """Make one commit and return its counts."""
-        before, logged, statements = self._files(), 0, 0
-        if self._postgres is not None:
-            logged, statements = self._postgres.log_path.stat().st_size, self._postgres.statements()
-        self._take_exchanges()
-        peak, calls = self._traced()
-        exchanges = self._take_exchanges()
-        sql = {}
-        if self._postgres is not None:
-            sql["SQL statements"] = self._postgres.statements() - statements
-            sql["SQL transactions"] = self._postgres.transactions(logged)
-        files, sizes = written(before, self._files())
+        before, logged, statements, sql = self.writer.files(), 0, 0, {}
+        with self._tracing() as recorded:
+            # What a pipeline does by its clock while strace attaches and detaches belongs to no commit.
+            if self._postgres is not None:
+                logged, statements = self._postgres.log_path.stat().st_size, self._postgres.statements()
+            self._take_exchanges()
+            began_s = time.time()
+            peak = self.writer.write(1)
+            ended_s = time.time()
+            exchanges = self._take_exchanges()
+            if self._postgres is not None:
+                sql["SQL statements"] = self._postgres.statements() - statements
+                sql["SQL transactions"] = self._postgres.transactions(logged)
+        files, sizes = written(before, self.writer.files())
+        in_turn = {} if IN_SERIES in self.writer.not_counted else waits(exchanges)
         return {
             Source.FILES: files,
             Source.BYTES: sizes,
-            Source.CALLS: calls,
+            Source.CALLS: self._operations(recorded, began_s, ended_s),
             Source.SQL: sql,
-            Source.NETWORK: {**exchanged(exchanges, CLIENT), **waits(exchanges)},
+            Source.NETWORK: {**exchanged(exchanges, CLIENT), **in_turn},
             Source.SERVERS: exchanged(exchanges, SERVER),
-            Source.MEMORY: {"peak MB of the client": round(peak / 1e6)},
+            Source.MEMORY: {} if peak is None else {"peak MB of the client": round(peak / 1e6)},
         }
 
     def _take_exchanges(self) -> dict[Way, list[Exchange]]:
         """Return the exchanges since the last call."""
         return {way: proxy.take() for way, proxy in self._proxies.items()}
 
-    def _traced(self) -> tuple[int, dict[str, int]]:
-        """Make one commit; return the peak of the client's memory, and the calls of all processes by what they did."""
+    def _tracing(self) -> AbstractContextManager[Mapping[str, Path]]:
+        """Return a context in which the writer and the servers are traced, with the file of each, if strace can."""
         if strace.why_not() is not None:
-            return self._write(1), {}
-        groups = {service.title: service.pids() for service in self._servers.by_class.values()}
-        with strace.tracing({"the client": [self._client.pid], **groups}, self._folder) as recorded:
-            peak = self._write(1)
+            return nullcontext({})
+        others = [each for kind, each in self._servers.by_class.items() if kind not in self.writer.apart]
+        groups = {CLIENT: self.writer.pids(), **{service.title: service.pids() for service in others}}
+        return strace.tracing(groups, self._folder)
+
+    def _operations(self, recorded: Mapping[str, Path], began_s: float, ended_s: float) -> dict[str, int]:
+        """Return the calls between two moments of time.time, by what they did and whose they are."""
         found: dict[str, int] = {}
         for title, path in recorded.items():
-            calls = strace.completed(path.read_text(errors="replace").splitlines())
+            lines = strace.between(path.read_text(errors="replace").splitlines(), began_s, ended_s)
+            calls = strace.completed(lines)
             operations = strace.operations(calls, self._table, serving_only=title == Postgres.title)
             found |= {f"{what} by {title}": count for what, count in sorted(operations.items())}
-        return peak, found
+        return found
 
 
 def written(before: Files, after: Files) -> tuple[dict[str, int], dict[str, int]]:
@@ -357,3 +362,19 @@ def waits(exchanges: Mapping[Way, Sequence[Exchange]]) -> dict[str, int]:
         to_server[title] = to_server.get(title, []) + waited
     each_one = {f"{IN_SERIES} to {title}": in_series(some) for title, some in sorted(to_server.items()) if some}
     return {IN_SERIES: in_series(asked, behind), **(each_one if len(to_server) > 1 else {})}
+
+
+def kind_of(path: PurePath) -> str:
+    """Return the kind of a table's file by its name and folder: data, log, checkpoint, manifest, manifest list, ..."""
+    name = path.name
+    if "catalog." in name:
+        return "catalog"
+    if "checkpoint" in name and not name.endswith(".crc"):
+        return "checkpoint"
+    if "manifest-list" in name or (name.startswith("snap-") and name.endswith(".avro")):
+        return "manifest list"
+    if name.endswith(".avro") or name.startswith("manifest-"):
+        return "manifest"
+    by_folder = (kind for part, kind in KINDS.items() if part in path.parts[:-1])
+    by_ending = (kind for ending, kind in ENDINGS.items() if name.endswith(ending))
+    return next(by_folder, None) or next(by_ending, "other")

@@ -10,7 +10,7 @@ import numpy as np
 
 from tidemark.analysis.aggregation import BetweenRunVariance, pooled_mean
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.metrics import Metric, NotAvailable, require
 from tidemark.analysis.statistics import BootstrapEstimate, Floats, generator
 from tidemark.runs.run import COLD, Run
 from tidemark.runs.runset import Series
@@ -50,11 +50,9 @@ class ClaimData:
 
         Raise NotAvailable if there is none or its runs are invalid.
         """
-        if not found:
-            raise NotAvailable(f"{which} is not in this run set")
+        require(found, f"{which} is not in this run set")
         series = found[0]
-        if not series.runs:
-            raise NotAvailable(f"{series.title}: {series.missing()}")
+        require(series.runs, f"{series.title}: {series.missing()}")
         for run in series.runs:
             if run.manifest.oracle.is_wrong and not self.losses_count:
                 raise NotAvailable(f"{run.label}: the table does not hold what was acknowledged")
@@ -65,14 +63,14 @@ class ClaimData:
         """Return `quantity` of the typical hot run, with the variance between runs of all systems in the mode."""
         series = self.comparable_series(quantity, system, mode)
         if not series.hot_runs and series.sweep != MAIN:
-            units = [self.measures.of_run(quantity, run) for run in series.cold_runs]
-            return self.cold_only_estimate(quantity, series, units, "alone")
+            return self.cold_only_estimate(quantity, series, "alone")
         return self.measures.hot(quantity, series)
 
-    def cold_only_estimate(
-        self, quantity: Metric, series: Series, units: Sequence[BootstrapEstimate], why: str
-    ) -> BootstrapEstimate:
-        """Estimate a sweep that has only cold runs, with the main sweep's between-run variance."""
+    def cold_only_estimate(self, quantity: Metric, series: Series, why: str) -> BootstrapEstimate:
+        """Estimate a sweep that has only cold runs: of one, with the main sweep's between-run variance."""
+        if len(series.cold_runs) > 1:
+            return self.measures.cold(quantity, series)  # repeats, which are compared within rounds
+        units = [self.measures.of_run(quantity, run) for run in series.cold_runs]
         groups = [
             [self.measures.of_run(quantity, each) for each in other.hot_runs]
             for other in self.measures.run_set.select(mode=series.mode, stack=self.stack, harness=False)

@@ -20,9 +20,11 @@ from tidemark.results.claims.measures import Measure, MeasureCall
 from tidemark.runs.serde import Fields
 
 REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
-INCONCLUSIVE, NOT_TESTABLE = "inconclusive", "not testable here"
-UNTESTED = "not tested yet"  # no run has been judged for the claim
-VERDICTS = (REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE, NOT_TESTABLE)
+INCONCLUSIVE = "inconclusive"
+UNTESTED = "not tested yet"  # by these runs: those of the claim's own command can
+NOT_TESTABLE = "not testable here"  # by no run
+VERDICTS = (REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE, UNTESTED, NOT_TESTABLE)
+WITHOUT_A_VALUE = (UNTESTED, NOT_TESTABLE)
 UNJUDGED = ("not-here", "beside")  # measures that judge nothing: the second gives a number for comparison
 PRINTED = "printed-"  # name prefix of measures that use only a publication's printed numbers, and no run
 DIRECTIONS = ("above", "below", "between")

@@ -173,6 +173,7 @@ def describe(row: Row) -> str:
         else f"results/tables/{row.study}/{name}.md"
         for name in claim.shown
     ]
+    time = "" if row.retest.seconds is None else f"about {duration(row.retest.seconds)}, "
     about = "" if row.published_text == claim.published.text else f": {claim.published.text}"
     lines = [
         f"{claim.id} (section {claim.section})",
@@ -193,7 +194,7 @@ def describe(row: Row) -> str:
         f"  measure     {claim.measure}",
         f"  shown in    {', '.join(links)}",
         f"  {'test alone' if claim.is_judged else 'compare   '}  {row.retest.command}",
-        f"              about {duration(row.retest.seconds)}, {row.retest.disk_bytes / 1e9:.1f} GB of disk",
+        f"              {time}{row.retest.disk_bytes / 1e9:.1f} GB of disk",
     ]
     return "\n".join(lines)
 

@@ -24,10 +24,7 @@ from tidemark.runs.spec import MAIN, SeriesSpec
 from tidemark.runs.views import dataset_label, in_order, unfinished
 from tidemark.schema import schema, sections
 
-# Seconds outside the windows: a run's topic, oracle and footprint; a series' servers and cold state.
-SECONDS_A_RUN, SECONDS_A_SERIES = 4.0, 12.0
 SECONDS_A_WINDOW = 60.0  # for protocols without a window length, whose windows end with their work
-SHARE_OF_PRODUCING = 0.35  # of a window's length
 EVENT_BYTES = 1_500  # in the topic
 PRODUCED_AHEAD = 1.3
 OWN_SIZES = "thesis"  # protocol with the publication's sizes
@@ -39,18 +36,21 @@ THESIS = "thesis"  # the stack that the claims were made with: if it is the only
 
 @dataclass(frozen=True, slots=True)
 class Retest:
-    """Requirements for testing a single claim: the command, its time and its disk space."""
+    """Requirements for testing a single claim. `seconds` is by the command's plan, None if none was made."""
 
     command: str
-    seconds: float
     disk_bytes: float
+    seconds: float | None = None
 
 
 def retest(claim: Claim, book: ClaimSet, run_set: RunSet | None) -> Retest:
-    """Return the estimated cost of a retest, from the runs if any; windows are as long as the claim needs."""
+    """Return the command of a retest and its disk space, estimated from the runs if any.
+
+    Windows are as long as the claim needs.
+    """
     measure = claim.measure
     protocol = run_set.series[0].protocol if run_set else "quick"
-    window, runs, repeats = _sizes(run_set, book, protocol)
+    window, runs = _sizes(run_set, book, protocol)
     words = (
         [] if book.study in schema()["properties"]["studies"]["default"] else [f"studies={json.dumps([book.study])}"]
     )
@@ -72,27 +72,19 @@ def retest(claim: Claim, book: ClaimSet, run_set: RunSet | None) -> Retest:
                 words.append(f"{book.study}.sweep.{name}={json.dumps({**sweep, 'systems': asked})}")
     if claim.window_seconds is not None and window < claim.window_seconds:
         protocol = OWN_SIZES
-        window, runs, repeats = _defaults(book)[protocol]
+        window, runs = _defaults(book)[protocol]
     if sizes := dict(claim.config).get(f"protocols.{ALONE}", {}):
         protocol = ALONE
         window, runs = sizes.get("window_seconds", SECONDS_A_WINDOW), sizes.get("runs", 1)
-        repeats = sizes.get("repeats", 1) + sizes.get("rounds", 0)
     if claim.needs_no_run:
         protocol = SMALLEST
     words.append(f"protocol={protocol}")
     stacks = in_order(run_set) if run_set else ()
     if list(stacks) not in ([], schema()["properties"]["stacks"]["default"]):
         words.append(f"stacks={json.dumps(list(stacks))}")
-    values = 1
     if claim.sweeps:
         sweep = _section(book)["sweep"]["default"].get(claim.sweeps[0], {})
         window, runs = sweep.get("window_seconds", window), sweep.get("runs", runs)
-        values = len(sweep.get("values", [1]))
-        repeats = sweep.get("repeats", repeats)
-    count = len(measure.systems) * len(measure.modes) * values * max(len(stacks), 1) * repeats
-    seconds = count * (runs * (window * (1 + SHARE_OF_PRODUCING) + SECONDS_A_RUN) + SECONDS_A_SERIES)
-    if minutes := (sizes or _section(book)["protocols"]["default"].get(protocol, {})).get("budget_minutes"):
-        seconds = min(seconds, 60.0 * minutes)
     weights = [
         _series_bytes(run_set.find(system, mode) if run_set else None, book.rates.get(mode, 0.0), window, runs)
         for system in measure.systems
@@ -101,7 +93,7 @@ def retest(claim: Claim, book: ClaimSet, run_set: RunSet | None) -> Retest:
     tables = max(weights, default=0.0)
     trips = max((dataset.rows for dataset in run_set.datasets), default=0) * TRIP_BYTES if run_set else 0
     quoted = " ".join(shlex.quote(word) for word in words)
-    return Retest(f"./tidemark all --config {quoted}", seconds, book.set_up_bytes + trips + tables)
+    return Retest(f"./tidemark all --config {quoted}", book.set_up_bytes + trips + tables)
 
 
 def expected_bytes(book: ClaimSet, series: Iterable[SeriesSpec]) -> float:
@@ -119,26 +111,19 @@ def _section(book: ClaimSet) -> dict[str, Any]:
     return found
 
 
-def _defaults(book: ClaimSet) -> dict[str, tuple[float, int, int]]:
+def _defaults(book: ClaimSet) -> dict[str, tuple[float, int]]:
     protocols = _section(book)["protocols"]["default"]
     return {
-        name: (
-            sizes.get("window_seconds", SECONDS_A_WINDOW),
-            sizes.get("runs", 1),
-            sizes.get("repeats", 1) + sizes.get("rounds", 0),
-        )
-        for name, sizes in protocols.items()
+        name: (sizes.get("window_seconds", SECONDS_A_WINDOW), sizes.get("runs", 1)) for name, sizes in protocols.items()
     }
 
 
-def _sizes(run_set: RunSet | None, book: ClaimSet, protocol: str) -> tuple[float, int, int]:
-    """Return window seconds, runs and repeats of the protocol of the runs, or of the one that would be used."""
+def _sizes(run_set: RunSet | None, book: ClaimSet, protocol: str) -> tuple[float, int]:
+    """Return window seconds and runs of the protocol of the runs, or of the one that would be used."""
     complete = [series for series in run_set.series if series.sweep == MAIN and series.runs] if run_set else []
     if complete:
-        first = complete[0]
         repeats = [repeat for series in complete for repeat in series.repeats]
-        most = run_set.round.of if run_set and run_set.round else max(len(series.repeats) for series in complete)
-        return first.runs[0].manifest.window_s, max(len(repeat.runs) for repeat in repeats), most
+        return complete[0].runs[0].manifest.window_s, max(len(repeat.runs) for repeat in repeats)
     return _defaults(book).get(protocol, _defaults(book)["quick"])
 
 
@@ -286,7 +271,7 @@ def _judge(claim: Claim, claim_data: ClaimData) -> ClaimVerdict:
         ours = replicates.estimate(unit)
         verdict, direction, size = claim.criterion.judge(ours)
     except NotAvailable as absent:
-        reason, verdict = str(absent), NOT_TESTABLE
+        reason, verdict = str(absent), UNTESTED if claim.is_judged else NOT_TESTABLE
     sources = tuple(source_runs(claim_data.runs))
     return ClaimVerdict(claim_data.stack, claim.criterion.words, ours, verdict, direction, size, reason, sources)
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.analysis.measures import Measures, NotAvailable
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.metrics import NotAvailable, require
 from tidemark.results.figures import style
 from tidemark.runs.run import COLD_START, FIRST, Run, source_runs
 from tidemark.runs.runset import RunSet, Series
@@ -96,10 +97,7 @@ class FigureContext:
 
         Raise NotAvailable if none.
         """
-        found = self.run_set.select(mode=mode, harness=False)
-        if not found:
-            raise NotAvailable(f"the configuration has no system in {mode} mode")
-        return found
+        return require(self.run_set.select(mode=mode, harness=False), f"the configuration has no system in {mode} mode")
 
     def finish(
         self, made: style.Frame, title: str, notes: Sequence[str], runs: Sequence[Run], finding: str = ""

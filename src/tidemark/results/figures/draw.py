@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from tidemark.analysis.formatting import MissingCell, against, attempt, listed
-from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.metrics import NotAvailable, require
 from tidemark.analysis.parallel import spread
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.text_blocks import conclusion, sentence
@@ -113,8 +113,7 @@ def _draw(figure_task: FigureTask) -> tuple[list[str], Entry]:
 def then_and_now(context: FigureContext) -> DrawnFigure:
     """Draw the ratio of each system's leading quantity under a newer stack to that under the first; 1: no change."""
     run_set, leading = context.run_set, context.measures.quantities.leading
-    if len(run_set.stacks) == 1:
-        raise NotAvailable(f"one software stack was measured, '{run_set.stack}'")
+    require(len(run_set.stacks) != 1, f"one software stack was measured, '{run_set.stack}'")
     rows: dict[str, list[plots.Point]] = {}
     runs: list[Run] = []
     several = len(run_set.stacks) > 2

@@ -147,8 +147,9 @@ def lines(
     faces = {style.ink(look.colours[name]): look.colours[name] for name in names}
     shown = [*axes.lines[before:], *(axes.legend_.legend_handles if legend and axes.legend_ else ())]
     for line in (each for each in shown if isinstance(each, Line2D)):
-        line.set_markeredgecolor(line.get_color())
-        line.set_markerfacecolor("white" if hollow else faces.get(str(line.get_color()), str(line.get_color())))
+        if face := faces.get(str(line.get_color())):  # not one of an earlier call, which the legend shows too
+            line.set_markeredgecolor(line.get_color())
+            line.set_markerfacecolor("white" if hollow else face)
 
 
 def tails(axes: Axes, samples: Mapping[str, Floats], look: Look, *, legend: bool) -> None:
@@ -233,10 +234,11 @@ def counts(
     rows: Sequence[tuple[str, Series, Sequence[Count]]],
     what: str,
     printed: Mapping[str, Sequence[float]],
+    published: str,
 ) -> tuple[style.Frame, list[str]]:
     """Draw a row per title and a point per run, hollow for run 0; a row without counts shows the reason.
 
-    `printed` are a publication's numbers by title: upright ticks across the row.
+    `printed` are a publication's numbers by title: upright ticks across the row, which the legend calls `published`.
     """
     made = style.frame(style.COLUMN, ROW * len(rows) + 0.05)
     axes = made.axes(LEFT, 0.86)
@@ -260,10 +262,11 @@ def counts(
         words = f"{(hot if len(hot) else frame['value']).median():,.0f}, n {len(found)}"
         words += (f"\nrun 0: {states}" if states else "") + (f"\n{disturbed} DISTURBED" if disturbed else "")
         beside(axes, row, words)
-    head = "median, hot" if any_cold else "median"
-    heads = {1.03: head, **({0.0: "black ticks: as published"} if any(printed.values()) else {})}
-    for place, text in heads.items():
-        axes.text(place, 1.0, text, transform=axes.transAxes, fontsize=style.SMALL, color=style.FAINT, va="bottom")
+    heads = [(1.03, "left", "median, hot" if any_cold else "median")]
+    heads += [(0.96, "right", f"black ticks: {published}")] if any(printed.values()) else []
+    for place, side, text in heads:
+        axes.text(place, 1.0, text, transform=axes.transAxes, fontsize=style.SMALL, color=style.FAINT, va="bottom",
+                  ha=side)  # fmt: skip
     titles(axes, names)
     shown = [[*(each.value for each in found), *printed.get(title, ())] for title, _, found in rows if found]
     scale_of(axes, what, log=is_log([np.array(each) for each in shown]))

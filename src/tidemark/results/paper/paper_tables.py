@@ -6,9 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidemark.analysis.formatting import Cell, MissingCell, brief, shown
-from tidemark.analysis.statistics import Estimate
-from tidemark.results.tables.table import OF_SWEEPS, REPEAT, RUN
+from tidemark.analysis.formatting import MissingCell, brief, shown
+from tidemark.results.tables.table import OF_SWEEPS, REPEAT, RUN, parsed_cell
 
 # Columns that identify a row and are repeated in every block, including the position in the plan.
 IDENTITY = {"position", "stack", *(column.key for column in (*OF_SWEEPS, RUN))}
@@ -84,7 +83,7 @@ def sheet(table: Mapping[str, Any]) -> dict[str, Any]:
     reasons: list[str] = []
 
     def text(cell: Any, unit: str) -> str:
-        parsed = _cell(cell)
+        parsed = None if isinstance(cell, dict) and cell.get("value", "") is None else parsed_cell(cell)
         if not isinstance(parsed, MissingCell):
             return shown(parsed, unit, 3)
         reason = brief(parsed.reason)
@@ -163,13 +162,3 @@ def _width(title: str, cells: Sequence[str], numeric: bool) -> int:
 
 def _is_number(cell: object) -> bool:
     return cell is None or isinstance(cell, int | float | dict)
-
-
-def _cell(cell: Any) -> Cell:
-    if isinstance(cell, dict) and "missing" in cell:
-        return MissingCell(cell["missing"])
-    if isinstance(cell, dict):
-        if cell["value"] is None:
-            return None
-        return Estimate(cell["value"], cell["low"], cell["high"], cell["n"], cell["unit"], cell["runs"])
-    return cell  # type: ignore[no-any-return]

@@ -9,7 +9,7 @@ from typing import Any
 from tidemark.analysis.formatting import MissingCell, attempt, comparison, estimate_text, listed
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import NotAvailable
-from tidemark.results.claims.claims import NOT_TESTABLE
+from tidemark.results.claims.claims import WITHOUT_A_VALUE
 from tidemark.results.claims.judge import counts_text, needs_label
 from tidemark.runs.runset import Series
 from tidemark.runs.views import counterparts, in_order, modes
@@ -119,12 +119,12 @@ class StackWriter:
                 then, now = row["verdict"], row["others"][place]["verdict"]
                 if then != now:
                     changed.setdefault((then, now), []).append(row["id"])
-                untested += then == now == NOT_TESTABLE
+                untested += then == now and now in WITHOUT_A_VALUE
             same = len(rows) - sum(map(len, changed.values()))
             whole = (
                 f"Of {len(rows):,} claims, {same:,} have the same verdict with '{stack}' as with '{self._stacks[0]}'"
             )
-            whole += f"; {untested:,} of these are not testable with either" if untested else ""
+            whole += f"; {untested:,} of these are tested with neither" if untested else ""
             parts = [
                 f"from {then} to {now} for {_which(then, now, ids)}" for (then, now), ids in sorted(changed.items())
             ]
@@ -171,7 +171,7 @@ class StackWriter:
 
 def _which(then: str, now: str, ids: list[str]) -> str:
     """Return the ids of changed claims if both stacks tested them, else their number (the ledger lists them)."""
-    if NOT_TESTABLE in (then, now):
+    if then in WITHOUT_A_VALUE or now in WITHOUT_A_VALUE:
         return f"{len(ids):,} claim{'' if len(ids) == 1 else 's'}"
     return listed(ids)
 

@@ -21,7 +21,7 @@ from tidemark.analysis.formatting import MARGIN, listed, percent
 from tidemark.errors import AnalysisError
 from tidemark.machine.cold import COLD_SHARE, HOT_SHARE
 from tidemark.paths import REPOSITORY, write_atomically
-from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
+from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, UNTESTED
 from tidemark.results.paper.method_text import setting
 from tidemark.results.paper.paper_tables import sheet, without_runs
 from tidemark.results.paper.stacks import StackWriter
@@ -105,6 +105,23 @@ def write_paper(run_set: RunSet, chapters: Sequence[Chapter], more: Mapping[str,
     return results / "paper.pdf"
 
 
+UNTESTABLE = (NOT_TESTABLE, "cannot be tested here", "cannot be tested here")
+HOLDS = (
+    (REPRODUCED, "holds here", "hold here"),
+    (NOT_REPRODUCED, "does not", "do not"),
+    (INCONCLUSIVE, "is inconclusive", "are inconclusive"),
+    (UNTESTED, "is not tested by these runs", "are not tested by these runs"),
+    UNTESTABLE,
+)
+OUTCOMES = (
+    (REPRODUCED, "is reproduced here", "are reproduced here"),
+    (NOT_REPRODUCED, "is not", "are not"),
+    (INCONCLUSIVE, "stays inconclusive", "stay inconclusive"),
+    (UNTESTED, "needs other runs", "need other runs"),
+    UNTESTABLE,
+)
+
+
 def values(run_set: RunSet, sources: Sources, chapters: Sequence[Chapter], more: Mapping[str, str]) -> dict[str, Any]:
     """Return the content of values.json, including each study's contribution. All texts are ready to print.
 
@@ -186,7 +203,7 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
         "replicates": f"{REPLICATES:,}",
         "claims": f"{sum(counts.values()):,}",
     }
-    made |= {f"claims-{verdict.replace(' ', '-')}": f"{count:,}" for verdict, count in counts.items()}
+    made["claims-outcomes"] = counted(counts, OUTCOMES)
     for run in run_set.runs_with(run_set.stack):
         made |= {f"version-{name}": version for name, version in run.manifest.versions}
     return made
@@ -194,17 +211,18 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
 
 def _verdicts(counts: Mapping[str, int]) -> str:
     """Return a sentence with the number of published claims per verdict."""
-    total = sum(counts.values())
-    lines = [
-        f"{counts[verdict]:,} {one if counts[verdict] == 1 else more}"
-        for verdict, one, more in (
-            (REPRODUCED, "holds here", "hold here"),
-            (NOT_REPRODUCED, "does not", "do not"),
-            (INCONCLUSIVE, "is inconclusive", "are inconclusive"),
-            (NOT_TESTABLE, "is not testable with these runs", "are not testable with these runs"),
-        )
-    ]
-    return f"Of {total:,} published claims, {listed(lines)}."
+    return f"Of {sum(counts.values()):,} published claims, {counted(counts, HOLDS)}."
+
+
+def counted(counts: Mapping[str, int], words: Sequence[tuple[str, str, str]]) -> str:
+    """Return the counts with the `words` of each verdict, for one claim and for more; no zeros after the second."""
+    return listed(
+        [
+            f"{counts[verdict]:,} {one if counts[verdict] == 1 else more}"
+            for place, (verdict, one, more) in enumerate(words)
+            if counts[verdict] or place < 2
+        ]
+    )
 
 
 def _dataset(dataset: Provenance | None) -> dict[str, str]:

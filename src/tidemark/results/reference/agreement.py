@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.analysis.statistics import Estimate
-from tidemark.results.claims.claims import NOT_TESTABLE
+from tidemark.results.claims.claims import WITHOUT_A_VALUE
 from tidemark.results.reference.content import About, Held, Reference
 from tidemark.results.tables.table import Column, Table
 
@@ -26,7 +26,7 @@ COLUMNS = (
     Column("verdict_a", "Verdict of A"),
     Column("b", "B", interval=True),
     Column("verdict_b", "Verdict of B"),
-    Column("outcome", "They"),
+    Column("outcome", "Result"),
 )
 
 
@@ -51,7 +51,7 @@ class Pair:
     def why_not(self) -> str:
         """Reason why it cannot be compared, from the side that lacks it."""
         if self.b is None:
-            return "B was not asked it"
+            return "not measured in B"
         side, held = ("A", self.a) if self.a.ours is None else ("B", self.b)
         return f"{side}: {held.reason or held.verdict}"
 
@@ -77,7 +77,7 @@ def pairs(a: Sequence[Reference], b: Sequence[Reference]) -> list[Pair]:
         for reference in a
         if reference.about.study in studies
         for held in reference.held
-        if held.verdict != NOT_TESTABLE
+        if held.verdict not in WITHOUT_A_VALUE
     ]
 
 
@@ -94,6 +94,12 @@ def agreement(a: Sequence[Reference], b: Sequence[Reference], names: tuple[str, 
         "; ".join(dict.fromkeys(reference.about.dataset for reference in a)),
         tuple(_notes(a, b, found, names)),
     )
+
+
+def with_verdict(table: Table, verdict: str) -> Table:
+    """Return the rows of such a table that have this verdict of A or of B."""
+    sides = [place for place, column in enumerate(COLUMNS) if column.key in ("verdict_a", "verdict_b")]
+    return replace(table, rows=tuple(row for row in table.rows if verdict in [row[place] for place in sides]))
 
 
 def _weight(pair: Pair) -> int:
@@ -114,11 +120,12 @@ def _notes(
     a: Sequence[Reference], b: Sequence[Reference], found: Sequence[Pair], names: tuple[str, str]
 ) -> Iterator[str]:
     counts = Counter(pair.outcome for pair in found)
-    yield f"Of {len(found):,} claims that A holds an answer to: " + ", ".join(
-        f"{counts[outcome]:,} {outcome}" for outcome in OUTCOMES
+    yield f"Of {len(found):,} claims that A has a value for: " + "; ".join(
+        f"{outcome}: {counts[outcome]:,}" for outcome in OUTCOMES
     )
     yield (
-        "They agree where the verdicts are the same and the 95 % intervals overlap. Intervals cover how runs and "
+        "A and B agree where the verdicts are the same and the 95 % intervals overlap. Left out are claims that only "
+        "set a publication's words against its own numbers: these agree everywhere. Intervals cover how runs and "
         "repeats on one machine differ, not how machines do: another machine may well give the same verdict with "
         "another size."
     )

@@ -60,7 +60,7 @@ def kept_by_columns(kept: Path) -> list[Anatomy]:
 
 def anatomy_table(counts: Sequence[Anatomy]) -> Iterator[str]:
     """Yield the lines of the table of those counts whose systems have no options, by system and stack."""
-    rows = [[found.title, found.stack, *cells(found)] for found in counts if not found.options]
+    rows = [[_named(found), found.stack, *cells(found)] for found in counts if not found.options]
     if not rows:
         yield EMPTY
         return
@@ -116,7 +116,7 @@ def sequence_lines(counts: Sequence[Anatomy]) -> Iterator[str]:
         return
     titles = [each.title for each in drawn]
     yield f"![What one commit of {listed(titles)} asks its servers, in order](images/{Path(PICTURE).name})"
-    if others := list(dict.fromkeys(each.title for each in counts if each.title not in titles)):
+    if others := list(dict.fromkeys(each.title for each in counts if each.title not in titles and not each.pipeline)):
         yield from ("", f"No server is asked by {listed(others)}, which keep files and catalog on this machine.")
 
 
@@ -126,12 +126,16 @@ def _is_to_store(name: str) -> bool:
 
 def cells(found: Anatomy) -> list[str]:
     """Return the counts of COUNTS as text."""
-    return [_cell(found, source, wanted) for _, source, wanted in COLUMNS]
+    return [_cell(found, title, source, wanted) for title, source, wanted in COLUMNS]
 
 
-def _cell(found: Anatomy, source: Source, wanted: Wanted) -> str:
+def _named(found: Anatomy) -> str:
+    return f"{found.title}, a pipeline" if found.pipeline else found.title
+
+
+def _cell(found: Anatomy, title: str, source: Source, wanted: Wanted) -> str:
     """Return the sum of the wanted counts at commit YOUNG, and at the last if that differs; a dash if not counted."""
-    if source in found.not_counted:
+    if {source, title.lower()} & found.not_counted.keys():
         return NONE
     young, old = (_sum(found.commits[number].get(source, {}), wanted) for number in (YOUNG, max(found.commits)))
     room = BYTES_DIFFER * young[1] if source is Source.BYTES else 0

@@ -122,6 +122,11 @@ def _major(ledger: Ledger) -> Iterator[str]:
         for study in ledger.studies()
     )
     yield f"All {len(ledger.rows)} claims, with the environment of the expected results: {listed}.\n"
+    seconds = sum(ledger.seconds[row.retest.command] for row in ledger.rows if row.claim.id in ledger.major)
+    yield (
+        f"The commands below take {duration(seconds)} together. Expected verdicts are of the default stack. "
+        "Each command replaces the files in `results/` and keeps all runs; `./tidemark archive FILE` keeps both.\n"
+    )
     head = ("claim", "published", "expected", "of protocol", "time", "disk", "command")
     cells = []
     for row in ledger.rows:
@@ -150,10 +155,10 @@ def _claims(study: str, ledger: Ledger) -> Iterator[str]:
     yield (
         "Each published claim, what to expect of it, and the command that tests it alone. *Here* says where our method "
         "differs from the publication's so that the claim's meaning changes; a claim that is newer than the reference "
-        f"results has {NOT_KEPT}. What is not testable has its reason; its command tests it, but where *{COMPARED}* is "
-        "before it: that runs the study, whose numbers cannot judge the claim. "
+        f"results has {NOT_KEPT}. What is not tested yet has its reason, and its command tests it. What is not "
+        f"testable here has a reason outside of this machine, and its command runs the study *{COMPARED}*. "
         "`./tidemark artifact` makes this page from the claims, the plans and `reference/`. "
-        "[What the study does](../studies.md).\n"
+        f"[What the study does](../studies/{study}.md).\n"
     )
     protocols = sorted({protocol for each in references for protocol in each.about.protocols} - {"quick"})
     if protocols:

@@ -20,7 +20,7 @@ import yaml
 from tidemark.errors import AnalysisError
 from tidemark.paths import REPOSITORY
 from tidemark.results.reference.content import TABLES
-from tidemark.results.tables.table import markdown_list
+from tidemark.results.tables.table import markdown_grid, markdown_list
 from tidemark.runs.serde import Fields, Pairs, read
 
 DECLARED = "findings.yaml"  # in the folder of a study
@@ -77,6 +77,7 @@ class Finding:
     title: str
     seen: str  # the observation
     not_shown: str  # limits of the finding
+    systems: tuple[str, ...] = ()  # names of the systems whose pages link to it
     meanwhile: str = ""  # workaround until it is fixed
     repeat: str = ""  # the command if there is no script
     script: Script | None = None
@@ -84,6 +85,7 @@ class Finding:
     related: tuple[Known, ...] = ()
     published: Known | None = None
     wrong_rows: bool = False
+    mended: str = ""  # the first release that does not do it, if there is one
     arithmetic: bool = False
     study: str = ""
 
@@ -107,7 +109,10 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Runs of a finding's script on one machine; `case` is the output of the first run that showed it."""
+    """Runs of a finding's script on one machine; `case` is the output of the first run that showed it.
+
+    `date`: UTC day on which the runs began, such as 2026-11-28; empty in files of earlier versions.
+    """
 
     finding: str
     script_sha256: str
@@ -115,6 +120,7 @@ class Evidence:
     versions: Pairs[str]
     attempts: tuple[Attempt, ...]
     case: Any = None
+    date: str = ""
     schema_version: int = SCHEMA_VERSION
 
 
@@ -153,6 +159,11 @@ class Shown:
         whole = sum(count.whole for count in self.counts)
         least = 1 if self.finding.arithmetic else LEAST
         return "" if whole >= least else f"{whole:,} runs and cells are shipped, fewer than {least}"
+
+    @property
+    def is_described(self) -> bool:
+        """True if the page of findings has a section, with an anchor, about it."""
+        return self.finding.published is not None or not self.why_not
 
 
 def declared(study: str, path: Path) -> tuple[Finding, ...]:
@@ -236,6 +247,7 @@ def _number(cell: object) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
+COLUMNS = ("Finding", "Systems", "Wrong rows", "Seen in runs or cells", "Last run of its script", "Mended in")
 MOST = 400  # characters shown of a value in the raw evidence
 
 
@@ -252,17 +264,32 @@ def page(found: Sequence[Shown]) -> str:
         "one: it makes the environment of the locks and runs a script of `findings/`, which needs nothing of Tidemark.",
         "",
     ]
+    before = _worst_first([each for each in found if each.finding.published is not None])
+    if claimed or before:
+        lines += [markdown_grid(COLUMNS, [_row(each) for each in (*claimed, *before)]), ""]
     for each in claimed:
         lines += _claimed(each)
     if not claimed:
         lines += ["None yet: the reference results show none of those that are declared.", ""]
     lines += markdown_list("Not claimed", [f"`{each.finding.id}`: {each.why_not}." for each in own if each.why_not])
-    before = _worst_first([each for each in found if each.finding.published is not None])
     if before:
         lines += ["## Seen here, published by others before", ""]
     for each in before:
         lines += _before(each)
     return "\n".join(lines)
+
+
+def _row(each: Shown) -> tuple[str, ...]:
+    """Return the row of a finding in the table at the top of the page."""
+    finding = each.finding
+    return (
+        f"[{finding.title}](findings.md#{finding.id})",
+        ", ".join(f"[`{name}`](systems/{name}.md)" for name in finding.systems),
+        "yes" if finding.wrong_rows else "no",
+        "by arithmetic" if finding.arithmetic else ", ".join(f"{one.seen:,} of {one.whole:,}" for one in each.counts),
+        each.evidence.date if each.evidence else "",
+        finding.mended,
+    )
 
 
 def _worst_first(found: Sequence[Shown]) -> list[Shown]:
@@ -287,7 +314,8 @@ def _counts(each: Shown) -> Iterator[str]:
     for count in each.counts:
         if each.evidence is not None and count.words == OF_SCRIPT:
             versions = ", ".join(f"{name} {version}" for name, version in each.evidence.versions)
-            yield f"{count} ({versions}; {each.evidence.machine})"
+            day = f" on {each.evidence.date}" if each.evidence.date else ""
+            yield f"{count}{day} ({versions}; {each.evidence.machine})"
         else:
             yield str(count)
 

@@ -1,10 +1,10 @@
-"""Reference results in README.md and docs/studies.md, between two marks; the text between them is generated."""
+"""Reference results in README.md and the pages of studies, between two marks; the text between them is generated."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -30,34 +30,32 @@ APART = (
     "change, measure both in one run (`--config 'stacks=[{stacks}]'`)."
 )
 NONE = "There are none of this study yet."
-UP = "../"  # from docs/ to the folder of README.md and the reference results
+UP = "../../"  # from docs/studies to the folder of README.md and the reference results
 Kept = list[tuple[Path, Reference]]
 
 
-def front(readme: str, pages: str, kept: Path, caveats: Iterable[str], efforts: Sequence[Effort]) -> str:
+def study_page(study: str) -> str:
+    """Return the path of a study's page."""
+    return f"docs/studies/{study}.md"
+
+
+def front(readme: str, kept: Path, caveats: Iterable[str], efforts: Sequence[Effort]) -> str:
     """Return `readme` with the picture and the small table of the first study of `efforts`, and the list of all.
 
-    `pages` is the text of docs/studies.md, and `caveats` are what the table does not show. Raise AnalysisError if a
-    mark is missing.
+    `caveats` are what the table does not show. Raise AnalysisError if a mark is missing.
     """
     text = filled("README.md", readme, BEGIN, _first(glance(kept, efforts[0].study), caveats))
-    return filled("README.md", text, OF_STUDIES, _list(efforts, pages, kept))
+    return filled("README.md", text, OF_STUDIES, _list(efforts, kept))
 
 
-def anchor(heading: str) -> str:
-    """Return the anchor that forges give a heading."""
-    return re.sub(r"[^\w\s-]", "", heading.lower()).strip().replace(" ", "-")
-
-
-def _list(efforts: Sequence[Effort], pages: str, kept: Path) -> Iterator[str]:
+def _list(efforts: Sequence[Effort], kept: Path) -> Iterator[str]:
     found = _kept(kept)
     rows = []
     for each in efforts:
-        heading = next(iter(re.findall(rf"^## ({each.study}: .*)$", pages, re.MULTILINE)), each.study)
         ours = (reference for _, reference in found if reference.about.study == each.study)
         counts = next((_counts(reference, reference.about.stacks[0]) for reference in ours), None)
         judged = " / ".join(str(counts[verdict]) for verdict in VERDICTS) if counts else "none kept"
-        link = f"[`{each.study}`](docs/studies.md#{anchor(heading)})"
+        link = f"[`{each.study}`]({study_page(each.study)})"
         rows.append([link, each.question, f"{each.seconds / 60:.0f} min", judged])
     heads = ["Study", "Question", f"`{efforts[0].protocol}`", f"Claims: {' / '.join(VERDICTS)}"]
     yield markdown_grid(heads, rows)
@@ -78,15 +76,12 @@ def glance(kept: Path, study: str) -> Glance | None:
     return ours[-1] if ours else None
 
 
-def overview(text: str, kept: Path, questions: Mapping[str, Sequence[SummaryMetric]]) -> str:
-    """Return `text`, that of docs/studies.md, with figure, table and verdict counts of each study with a mark there.
+def with_results(study: str, text: str, kept: Path, questions: Sequence[SummaryMetric]) -> str:
+    """Return `text`, that of the page of `study`, with figure, table and verdict counts of its reference results.
 
-    The table has the usual columns of the study's `questions`. Raise AnalysisError for a duplicate mark, or one
-    without its end.
+    The table has the usual columns of the study's `questions`. Raise AnalysisError unless there is one place for them.
     """
-    for study in re.findall(OF.format("([^:]+)"), text):
-        text = filled("docs/studies.md", text, OF.format(study), _short(kept, study, questions.get(study, ())))
-    return text
+    return filled(study_page(study), text, OF.format(study), _short(kept, study, questions))
 
 
 def filled(name: str, text: str, begin: str, lines: Iterable[str]) -> str:
@@ -127,7 +122,7 @@ def _short(kept: Path, study: str, questions: Sequence[SummaryMetric]) -> Iterat
         for stack in about.stacks:
             claims = f"Of {sum(held.stack == stack for held in each.held)} claims"
             by = f" with the stack `{stack}`" if len(about.stacks) > 1 else ""
-            yield f"{claims}{by}: {_verdicts(each, stack)} ({_link(place, kept)})."
+            yield f"{claims}{by}: {_verdicts(each, stack)} ([`{place.name}`]({UP}{kept.name}/{place.name}/{FILE}))."
         yield from about.remarks
         if number:
             yield APART.format(stacks=", ".join((*first.stacks, *about.stacks)))
@@ -137,10 +132,6 @@ def _short(kept: Path, study: str, questions: Sequence[SummaryMetric]) -> Iterat
                 is_first = about is first and stack == first.stacks[0]
                 yield f"Releases{by}: {released(about, stack, None if is_first else first)}."
             yield from _matrix(place, kept, questions)
-
-
-def _link(place: Path, kept: Path) -> str:
-    return f"[`{place.name}`]({UP}{kept.name}/{place.name}/{FILE})"
 
 
 def _figure(place: Path, reference: Reference, kept: Path) -> Iterator[str]:

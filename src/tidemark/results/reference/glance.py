@@ -89,6 +89,8 @@ class Glance:
             yield f"The 95 % intervals of the rates are at most ±{max(widths):.0f} %."
         if any(panel.of_window for panel in rates):
             yield OF_WINDOWS
+        elif rates:
+            yield "Rates: commits 1 to 100, by the time inside the write call, without reading and decoding."
         reasons = dict.fromkeys(each.reason for each in files.values() if isinstance(each, MissingCell))
         yield from (f"{NONE}: {reason}." for reason in reasons)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from tidemark.analysis.formatting import Cell, estimate_text
 from tidemark.analysis.statistics import Estimate
 from tidemark.results.reference.anatomy import COUNTS, NONE, cells, kept_counts
 from tidemark.results.reference.content import TABLES
-from tidemark.results.reference.front import MATRIX, anchor
+from tidemark.results.reference.front import MATRIX
 from tidemark.results.tables.table import Table, markdown_grid, read_table, records
 from tidemark.runs.anatomy import Anatomy
 
@@ -40,6 +41,11 @@ def releases_page(place: Path, kept: Path) -> Iterator[str]:
             yield from (f"{_releases(pairs[title])}.", "")
         heads = ["", str(rows[0]["then"]), str(rows[0]["now"]), "now / then"]
         yield markdown_grid(heads, [*_measured(table, matrix, rows), *_counts(pairs[title])])
+
+
+def anchor(heading: str) -> str:
+    """Return the anchor that forges give a heading."""
+    return re.sub(r"[^\w\s-]", "", heading.lower()).strip().replace(" ", "-")
 
 
 def _pair(counted: Mapping[tuple[str, str], Anatomy], row: Mapping[str, Cell]) -> tuple[Anatomy, ...]:

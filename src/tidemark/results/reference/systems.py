@@ -13,10 +13,12 @@ from tidemark.results.reference.content import TABLES, folders, read_references
 from tidemark.results.tables.table import markdown_grid, read_table, records
 from tidemark.systems.base import System
 
+CURRENT = "current"  # the stack of today's releases
 INDEX, FOLDER = "docs/systems.md", "docs/systems"
 GENERATED = "`./tidemark artifact` makes this page from the system's declarations, the claims and `reference/`."
 
 type Claimed = Mapping[str, Sequence[tuple[str, str, str]]]  # study, id and statement of each claim, by system
+type Found = Mapping[str, Sequence[tuple[str, str]]]  # id and title of each finding, by system
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -28,12 +30,14 @@ class Numbers:
     cells: tuple[tuple[str, str], ...]
 
 
-def system_pages(systems: Mapping[str, type[System]], kept: Path, claimed: Claimed) -> dict[str, str]:
+def system_pages(systems: Mapping[str, type[System]], kept: Path, claimed: Claimed, findings: Found) -> dict[str, str]:
     """Return a page for each of `systems`, and one that lists them all, by path."""
     by_title = _numbers(kept)
     found = {name: by_title.get(system.title, []) for name, system in systems.items()}
     pages = {
-        f"{FOLDER}/{name}.md": "\n".join(_page(name, system, found[name], claimed.get(name, ())))
+        f"{FOLDER}/{name}.md": "\n".join(
+            _page(name, system, found[name], claimed.get(name, ()), findings.get(name, ()))
+        )
         for name, system in systems.items()
     }
     return {INDEX: "\n".join(_index(systems, found)), **pages}
@@ -51,6 +55,8 @@ def _numbers(kept: Path) -> dict[str, list[Numbers]]:
             cells = [(column.title, row[column.key]) for column in matrix.columns]
             shown = tuple((head, estimate_text(cell)) for head, cell in cells if isinstance(cell, Estimate))
             found.setdefault(str(row["system"]), []).append(Numbers(reference.about.study, str(row["stack"]), shown))
+    for own in found.values():
+        own.sort(key=lambda each: each.stack != CURRENT)  # today's releases first
     return found
 
 
@@ -73,7 +79,11 @@ def _index(systems: Mapping[str, type[System]], found: Mapping[str, Sequence[Num
 
 
 def _page(
-    name: str, system: type[System], found: Sequence[Numbers], claimed: Sequence[tuple[str, str, str]]
+    name: str,
+    system: type[System],
+    found: Sequence[Numbers],
+    claimed: Sequence[tuple[str, str, str]],
+    findings: Sequence[tuple[str, str]],
 ) -> Iterator[str]:
     yield f"# {system.title}\n"
     yield (
@@ -82,6 +92,10 @@ def _page(
     )
     yield from (f"- {note}" for note in system.notes)
     yield from ("",) if system.notes else ()
+    if findings:
+        yield "## Findings\n"
+        yield from (f"- [{title}](../findings.md#{identity})" for identity, title in findings)
+        yield ""
     yield "## Numbers\n"
     if not found:
         yield "There are none in `reference/`: it is not measured by default, or no study has measured it there.\n"

@@ -14,7 +14,7 @@ from tidemark.analysis.formatting import estimate_text, listed
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import HIGHER, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
-from tidemark.results.report.summary_table import Group, Row, SummaryMetric
+from tidemark.results.report.summary_table import Group, Row, Subject, SummaryMetric, asking, heading
 from tidemark.runs.manifest import FIRST_STUDY
 from tidemark.runs.runset import ASSUMED, RunSet
 from tidemark.runs.views import dataset_label, harness_words, machine_words, measured, mixture, modes, unfinished
@@ -199,3 +199,25 @@ def in_lines(found: Sequence[dict[str, Any]], synthetic: bool, repeated: bool) -
     text = "; ".join(notes) or "every other system differs from these by more than the intervals"
     text += "" if repeated else f"; {ONCE}"
     return [*lines, f"Compared: {text}{' (SYNTHETIC dataset)' if synthetic else ''}."] if chosen else []
+
+
+def of_one(subjects: Sequence[Subject], synthetic: bool, repeated: bool) -> list[str]:
+    """Return lines for a terminal with the usual numbers of each system if none can be compared; else none.
+
+    A study compares the systems of a group, so that is the case if no group has two.
+    """
+    lines = []
+    for subject in asking(subjects):
+        for group in subject.groups:
+            rows = [row for row in group.rows if not row.outside]
+            if len(rows) > 1:
+                return []
+            for row in rows:
+                found = [
+                    f"  {heading(question)}: {estimate_text(answer.estimate(question.unit))}"
+                    for question, answer in zip(subject.questions, row.answers, strict=True)
+                    if question.usual and isinstance(answer, BootstrapEstimate)
+                ]
+                lines += [f"{row.title} ({subject.study}, stack {group.stack}):", *found] if found else []
+    told = f"Not compared: nothing else was measured under the same conditions{'' if repeated else f'; {ONCE}'}"
+    return [*lines, f"{told}{' (SYNTHETIC dataset)' if synthetic else ''}."] if lines else []

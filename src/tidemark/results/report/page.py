@@ -17,7 +17,7 @@ from tidemark.paths import ANSWER, REPOSITORY, write_atomically
 from tidemark.progress import Progress
 from tidemark.results.archive.unpack import opened
 from tidemark.results.figures import style
-from tidemark.results.report.answer import answers, in_lines, read_first
+from tidemark.results.report.answer import answers, in_lines, of_one, read_first
 from tidemark.results.report.data import report_data
 from tidemark.results.report.summary_table import Subject, asking, comparisons, question_data
 from tidemark.runs.runset import RunSet
@@ -58,7 +58,8 @@ def write_report(run_set: RunSet, subjects: Sequence[Subject], notes: Sequence[s
     data = report_data(run_set, subjects, claims, notes) | {"downloads": DOWNLOADS}
     thin(data, lambda values: len(_page(values).encode()) <= MOST_BYTES)
     write_page(data, results / "report.html")
-    lines = in_lines(data["answers"], data["synthetic"], run_set.is_repeated)
+    about = data["synthetic"], run_set.is_repeated
+    lines = of_one(subjects, *about) or in_lines(data["answers"], *about)
     write_atomically(results / ANSWER, "".join(f"{line}\n" for line in lines))
     return results / "report.html"
 

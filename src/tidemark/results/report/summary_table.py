@@ -15,11 +15,15 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
+
+import yaml
 
 from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import HIGHER, LOWER, Metric, NotAvailable, checked_ratio
+from tidemark.analysis.metrics import HIGHER, LOWER, Metric, NotAvailable, checked_ratio, require
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate
 from tidemark.results.claims.claim_data import positive
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
@@ -40,10 +44,8 @@ class SystemRuns:
     def main(self, mode: str | None) -> Series:
         """Return the series of the main configuration in a mode; raise NotAvailable if there is none with runs."""
         found = [each for each in self.series if each.sweep == MAIN and mode in (None, each.mode)]
-        if not found:
-            raise NotAvailable(f"not measured in the mode '{mode}'")
-        if not found[0].runs:
-            raise NotAvailable(found[0].missing())
+        require(found, f"not measured in the mode '{mode}'")
+        require(found[0].runs, found[0].missing())
         return found[0]
 
     def first(self, is_meant: Callable[[Series], bool], otherwise: str) -> Series:
@@ -54,15 +56,17 @@ class SystemRuns:
         return found
 
 
-def with_runs(series: Sequence[Series]) -> list[Series]:
+def with_runs(series: Sequence[Series], otherwise: str = "not measured") -> list[Series]:
     """Return those of `series` that have runs; raise NotAvailable, with the reason of the first, if none has."""
-    found = [each for each in series if each.runs]
-    if not found:
-        raise NotAvailable(series[0].missing() if series else "not measured")
-    return found
+    return require([each for each in series if each.runs], series[0].missing() if series else otherwise)
 
 
 type Answering = Callable[[SystemRuns, str | None], BootstrapEstimate]
+type Remark = Callable[[SystemRuns, str | None], str]
+
+
+def no_remark(_asked: SystemRuns, _mode: str | None) -> str:
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ class SummaryMetric:
     signed: bool = False
     usual: bool = True  # shown by default
     replaced: bool = False  # shown where results are kept that were made before the usual questions were asked
-    note: Callable[[SystemRuns, str | None], str] = lambda _asked, _mode: ""  # remark on one answer
+    note: Remark = no_remark  # on one answer
     # Title of a headline question, which the report answers in words with the best or worst system; else None.
     asks: str | None = None
     extreme: str = "best"  # or "worst"
@@ -105,6 +109,19 @@ class SummaryMetric:
         """
         first, second = (one, other) if self.better == LOWER else (other, one)
         return first.difference(second) if self.signed else checked_ratio(first, second)
+
+
+def questions_of(
+    module: str, answers: Mapping[str, Answering], remarks: Mapping[str, Remark] = MappingProxyType({})
+) -> tuple[SummaryMetric, ...]:
+    """Return the questions of questions.yaml in the folder of the file `module`, with these functions, by key.
+
+    The file has the other fields of each question. Raise KeyError for one without an answer.
+    """
+    texts = yaml.load(Path(module).with_name("questions.yaml").read_text(), yaml.CSafeLoader)
+    return tuple(
+        SummaryMetric(key=key, of=answers[key], note=remarks.get(key, no_remark), **text) for key, text in texts.items()
+    )
 
 
 def hot(quantity: Metric) -> Answering:
@@ -374,7 +391,7 @@ def matrix_table(builder: TableBuilder, questions: Sequence[SummaryMetric]) -> T
         SYSTEM,
         Column("stack", "Stack"),
         Column("durability", "Durability"),
-        *(Column(_key(each), _title(each), each.unit, interval=True) for each in questions),
+        *(Column(_key(each), heading(each), each.unit, interval=True) for each in questions),
     )
     rows: list[list[Cell]] = []
     for group in made:
@@ -399,5 +416,5 @@ def _key(question: SummaryMetric) -> str:
     return question.key.replace("-", "_")
 
 
-def _title(question: SummaryMetric) -> str:
+def heading(question: SummaryMetric) -> str:
     return f"{question.title}, {question.mode}" if question.mode else question.title

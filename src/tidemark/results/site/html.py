@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from markupsafe import Markup
 
 from tidemark import __version__
 from tidemark.paths import REPOSITORY
+from tidemark.results.reference.front import study_page
 from tidemark.results.report.page import PAGE
 from tidemark.results.site.sets import cell_parts, here, identity, without_identity
 
@@ -24,7 +26,8 @@ GENERAL = "site"  # the card of pages without one of their own
 FEED = "feed.xml"
 STYLE, FACETS = "style.css", "facets.js"
 COLOURS = re.compile(r":root[^{]*\{([^}]*)\}")  # in the report's style: the light ones, then the dark ones
-STUDIES = "docs/studies.md"
+STUDIES = "docs/studies"
+PLACES = re.compile(r"^(reference|studies)/")  # folders of the repository that are the root of the site
 SCROLL = '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>'
 ENVIRONMENT = Environment(
     loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -81,8 +84,10 @@ class Site:
         parser.add_render_rule("table_open", lambda *_: SCROLL)
         parser.add_render_rule("table_close", lambda *_: "</table></div>")
         tokens = parser.parse(lines if isinstance(lines, str) else "\n".join(lines))
-        for token in tokens:
+        for token, inside in pairwise([*tokens, Token("", "", 0)]):
             self._lead(token.children or (), source, address)
+            if token.type == "heading_open" and source.startswith(STUDIES):
+                token.attrs = {"id": _anchor(inside.content)}
         return Markup(parser.renderer.render(tokens, parser.options, {}))
 
     def _lead(self, tokens: Sequence[Token], source: str, address: str) -> None:
@@ -102,13 +107,16 @@ class Site:
         """Return the page of the site for a link in `source`, with the anchor; None if there is none."""
         path, _, anchor = href.partition("#")
         path = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
-        if path == STUDIES and anchor:
-            path, anchor = f"{anchor.partition('-')[0]}/index.html", ""
-        elif path == STUDIES:
-            path = "index.html"
-        else:
-            path = address_of(path).removeprefix("reference/")
+        if path.startswith(STUDIES):
+            sections = re.findall("^### (.+)$", about_study(posixpath.basename(path).removesuffix(".md")), re.MULTILINE)
+            anchor = anchor if anchor in map(_anchor, sections) else ""  # others are not in the site's pages of studies
+        path = PLACES.sub("", address_of(path))
         return f"{path}{'#' * bool(anchor)}{anchor}" if path in self.addresses else None
+
+
+def _anchor(heading: str) -> str:
+    """Return the anchor that a forge gives to a heading."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 def address_of(source: str) -> str:
@@ -116,7 +124,9 @@ def address_of(source: str) -> str:
     return re.sub(r"^docs/(.+)\.md$", r"\1/index.html", source)
 
 
-def section(text: str, study: str) -> Iterator[str]:
-    """Yield the lines of docs/studies.md on `study`: those between its heading and its results."""
-    for part in re.findall(rf"^## {re.escape(study)}: .*\n([\s\S]*?)^<!-- ", text, re.MULTILINE):
-        yield from part.strip().splitlines()
+def about_study(study: str) -> str:
+    """Return the text of a study's page between its title and its results, one level of headings down."""
+    path = REPOSITORY / study_page(study)
+    text = path.read_text() if path.is_file() else ""
+    found = re.match(r"# .*\n([\s\S]*?)^(## .*\s+)?<!-- ", text, re.MULTILINE)
+    return re.sub(r"^## ", "### ", found[1].strip(), flags=re.MULTILINE) if found else ""

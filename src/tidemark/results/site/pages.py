@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
 from tidemark import __version__
+from tidemark.errors import AnalysisError, ConfigError
 from tidemark.results.archive.crate import OF_RESULTS
 from tidemark.results.claims.judge import Row
 from tidemark.results.reference.content import TABLES, Held
+from tidemark.results.reference.front import study_page
 from tidemark.results.reference.glance import released
 from tidemark.results.site.html import FEED, Site, address_of
 from tidemark.results.site.rows import runs_of
 from tidemark.results.site.sets import ResultSet, identity, without_identity
+from tidemark.runs.serde import Fields
 
 INDEX, SCHEMA_VERSION = "index.json", 1
 THEN_AND_NOW = "releases/then-and-now/index.html"
+LEDGER = "releases/ledger/index.html"
 MARK = "tidemark_site"  # the key of INDEX that tells that a folder is a site
 RESULTS = "Stream writes, many writers, freshness and catalog servers of lakehouse tables, measured by Tidemark."
 MOST_CELLS = 4_000  # that a page shows of a table: about 200 kB
@@ -43,10 +50,10 @@ class Archive:
         return f"{self.size_bytes / 1e6:.1f} MB"
 
 
-def write_set(site: Site, of: ResultSet, description: Sequence[str]) -> None:
+def write_set(site: Site, of: ResultSet, description: str) -> None:
     """Write the page of a study, one of each table, with its CSV, and one of the runs of each system.
 
-    `description` is a text of docs/studies.md about the study.
+    `description` is the text of the study's page.
     """
     about: dict[str, Any] = {"description": of.question, "set": of, "card": of.about.study}
     for table in of.tables():
@@ -61,7 +68,7 @@ def write_set(site: Site, of: ResultSet, description: Sequence[str]) -> None:
         shown["system"] = page if page in site.addresses else ""
         site.write(f"{of.address}/runs/{name}.html", "runs.html", title=f"Runs of {title}", **about, **shown)
     address = f"{of.address}/index.html"
-    text = site.markdown(description, "docs/studies.md", address)
+    text = site.markdown(description, study_page(of.about.study), address)
     site.write(address, "study.html", title=of.title, **about, text=text)
 
 
@@ -127,6 +134,8 @@ def write_releases(site: Site, sets: Sequence[ResultSet]) -> None:
     lead = "The programs behind each result, as they reported themselves; a stack is a locked set of client libraries."
     if THEN_AND_NOW in site.addresses:
         lead += Markup(' <a href="then-and-now/index.html">Each system with two stacks</a>, side by side.')
+    if LEDGER in site.addresses:
+        lead += Markup(' <a href="ledger/index.html">Release by release</a>: what changed in each client.')
     sections: Sections = []
     for of in sets:
         for stack in of.about.stacks:
@@ -164,3 +173,32 @@ def write_index(site: Site, sets: Sequence[ResultSet]) -> None:
 def _list(site: Site, name: str, title: str, lead: str, sections: Sections) -> None:
     about = {"title": title, "description": f"{title}. {RESULTS}"}
     site.write(f"{name}/index.html", "list.html", **about, lead=lead, sections=sections)
+
+
+@contextmanager
+def replaced(target: Path) -> Iterator[Path]:
+    """Yield an empty folder beside `target` that takes its place at the end; on an error `target` stays as it was.
+
+    Raise ConfigError if `target` has files and is not a site.
+    """
+    target = target.resolve()
+    _refuse_others(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
+        new, old = Path(beside, "new"), Path(beside, "old")
+        new.mkdir()
+        yield new
+        if target.exists():
+            target.rename(old)
+        new.rename(target)
+
+
+def _refuse_others(target: Path) -> None:
+    if not target.exists() or not any(target.iterdir()):
+        return
+    try:
+        is_site = MARK in Fields.read(target / INDEX).values
+    except AnalysisError:
+        is_site = False
+    if not is_site:
+        raise ConfigError(f"{target}: holds something else than a site of './tidemark site'; name another folder")

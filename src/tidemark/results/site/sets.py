@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tidemark.analysis.formatting import Cell, MissingCell, estimate_text, shown
 from tidemark.analysis.statistics import Estimate
-from tidemark.results.claims.claims import INCONCLUSIVE, NOT_TESTABLE, REPRODUCED, VERDICTS
+from tidemark.results.claims.claims import INCONCLUSIVE, NOT_TESTABLE, REPRODUCED, UNTESTED, VERDICTS
 from tidemark.results.claims.judge import counts_text
 from tidemark.results.reference.content import TABLES, About, Held, Reference, RunValues
 from tidemark.results.site.rows import Row, Traits, rows_of
@@ -20,7 +20,7 @@ from tidemark.results.tables.table import Table, read_table
 from tidemark.schema import sections
 
 IDENTITY = re.compile(r" \(identity (\w+)\)")
-LATER = {INCONCLUSIVE: 1, REPRODUCED: 2, NOT_TESTABLE: 3}  # verdicts that surprise less than others
+LATER = {INCONCLUSIVE: 1, REPRODUCED: 2, UNTESTED: 3, NOT_TESTABLE: 4}  # verdicts that surprise less than others
 DIGITS = 12  # of a SHA-256, in an address
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison, listed
-from tidemark.analysis.metrics import Metric, NotAvailable, checked_ratio
+from tidemark.analysis.metrics import Metric, checked_ratio, require
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.tables.table import IDENTITY, Column, Table, TableBuilder, notes_of
 from tidemark.runs.run import Run
@@ -54,8 +54,7 @@ def baseline(run_set: RunSet, series: Series, axis: str) -> Series | None:
 def compared(builder: TableBuilder, quantity: Metric, series: Series, base: Series | None) -> BootstrapEstimate:
     """Return `quantity` of `series` over that of `base`: of hot runs if both have them, else of run 0."""
     measures = builder.measures
-    if base is None:
-        raise NotAvailable("the main configuration has no run to compare with")
+    base = require(base, "the main configuration has no run to compare with")
     if series.hot_runs and base.hot_runs:
         return measures.ratio(quantity, series, base)
     return checked_ratio(measures.cold(quantity, series), measures.cold(quantity, base))

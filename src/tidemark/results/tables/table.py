@@ -17,7 +17,7 @@ import yaml
 
 from tidemark.analysis.formatting import Cell, MissingCell, shown
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import Metric, MetricSet, NotAvailable
+from tidemark.analysis.metrics import Metric, MetricSet, NotAvailable, require
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate
 from tidemark.errors import AnalysisError
 from tidemark.paths import remove_others, write_atomically, write_if_changed
@@ -184,7 +184,7 @@ def read_table(path: Path) -> Table:
         whole["name"],
         whole["title"],
         tuple(Column(**column) for column in whole["columns"]),
-        tuple(tuple(map(_cell, row)) for row in whole["rows"]),
+        tuple(tuple(map(parsed_cell, row)) for row in whole["rows"]),
         tuple(whole["sources"]),
         whole["dataset"],
         tuple(whole["notes"]),
@@ -196,7 +196,8 @@ def records(table: Table) -> list[dict[str, Cell]]:
     return [dict(zip((column.key for column in table.columns), row, strict=True)) for row in table.rows]
 
 
-def _cell(plain: Any) -> Cell:
+def parsed_cell(plain: Any) -> Cell:
+    """Return a cell from its JSON, as `Table.json` writes it."""
     if not isinstance(plain, dict):
         return plain  # type: ignore[no-any-return]
     if "missing" in plain or plain["value"] is None:
@@ -269,8 +270,7 @@ class TableBuilder:
         """
 
         def value(series: Series) -> BootstrapEstimate:
-            if not series.runs:
-                raise NotAvailable(series.missing())
+            require(series.runs, series.missing())
             return self.measures.value(quantity, series)
 
         return computed(key, title or quantity.title, value, quantity.unit, interval=True)

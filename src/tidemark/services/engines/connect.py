@@ -22,10 +22,9 @@ from tidemark.services.http import fetch
 from tidemark.services.kafka import Kafka
 from tidemark.services.own import JavaServer
 from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, LOGGING, LOGGING_FILE, class_path
-from tidemark.services.programs.process import Child, free_ports, wait_for_line
+from tidemark.services.programs.process import Child, free_ports
 
 HEAP_MB = 1024
-START_S = 180.0
 REQUEST_S = 90.0  # for a response: a connector is started before its creation is answered
 LOOK_S = 0.1
 MOST_RESTARTS = 3  # of a connector's tasks on an external worker
@@ -60,6 +59,8 @@ class KafkaConnect(JavaServer):
     address_key: ClassVar[str | None] = "connect_address"
     visits: ClassVar[bool] = True
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use", "BindException", "Failed to bind")
+    ready_line: ClassVar[str] = "Kafka Connect started"
+    ready_s: ClassVar[float] = 180.0
     flush_ms: ClassVar[int] = 60_000  # interval of offset commits by sinks (offset.flush.interval.ms), default value
     session_ms: ClassVar[int] = 45_000  # after which the broker considers a consumer dead, default value
 
@@ -192,10 +193,6 @@ class KafkaConnect(JavaServer):
         main = "org.apache.kafka.connect.cli.ConnectStandalone"
         command: list[str | Path] = [JAVA, *options, "-cp", class_path(self._jars), main, PROPERTIES_FILE]
         return self._serve(command, HOME=str(self.directory))
-
-    def _wait_until_ready(self, child: Child, log_start: int) -> None:
-        wait_for_line(child, "Kafka Connect started", START_S, log_start)
-        self._reach()
 
 
 class KafkaConnectPrompt(KafkaConnect):

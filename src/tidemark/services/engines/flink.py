@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import ServiceContext
-from tidemark.services.engines.java_program import REQUEST_S, JavaProgram
 from tidemark.services.http import fetch
+from tidemark.services.own import REQUEST_S, JavaProgram
 from tidemark.services.programs.process import Child, give
 
 LOOK_S = 0.1
@@ -60,21 +60,7 @@ class Flink(JavaProgram):
     visits: ClassVar[bool] = True
     source: ClassVar[Path] = Path(__file__).with_name("FlinkServer.java")
     heap_mb: ClassVar[int] = 1024
-    # Packages that Flink's start scripts open on JVM 17 and later, if the module exists.
-    opened: ClassVar[tuple[str, ...]] = (
-        "java.lang",
-        "java.lang.reflect",
-        "java.io",
-        "java.net",
-        "java.nio",
-        "java.text",
-        "java.time",
-        "java.util",
-        "java.util.concurrent",
-        "java.util.concurrent.atomic",
-        "java.util.concurrent.locks",
-        "sun.nio.ch",
-    )
+    opened: ClassVar[tuple[str, ...]] = (*JavaProgram.opened, "java.text", "java.time", "java.util.concurrent.locks")
 
     def __init__(self, workspace: Workspace, directory: Path, cluster: str | None = None) -> None:
         super().__init__(workspace, directory)

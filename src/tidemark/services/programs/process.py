@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -242,4 +242,17 @@ def wait_for_line(child: Child, needle: str, timeout_s: float, since: int = 0) -
             raise child.failure("ended while it was starting")
         if time.monotonic() > deadline:
             raise child.failure(f"was not ready within {timeout_s:.0f} s")
+        time.sleep(0.05)
+
+
+def wait_until(child: Child, is_ready: Callable[[], bool], timeout_s: float, late: str = "was not ready") -> None:
+    """Wait until `is_ready` returns True; failed requests count as False. Raise ServiceError, with the log's end."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        child.check()
+        with suppress(OSError, ValueError, KeyError):
+            if is_ready():
+                return
+        if time.monotonic() > deadline:
+            raise child.failure(f"{late} within {timeout_s:.0f} s")
         time.sleep(0.05)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidemark.analysis.formatting import estimate_text
-from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.metrics import Metric, NotAvailable, require
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
@@ -38,10 +38,7 @@ class CatalogClaimData(ClaimData):
 
     def catalogs(self) -> tuple[Series, ...]:
         """Return the series of all systems except the null baseline. Raises NotAvailable if there is none."""
-        series = self.measures.run_set.select(stack=self.stack, harness=False)
-        if not series:
-            raise NotAvailable("no catalog is in this run set")
-        return series
+        return require(self.measures.run_set.select(stack=self.stack, harness=False), "no catalog is in this run set")
 
     def hot_of_each(self, quantity: Metric, mode: str) -> list[BootstrapEstimate]:
         """Return the quantity of every system's hot runs; without a `mode`, with the most users."""

@@ -9,15 +9,17 @@ from functools import partial
 import numpy as np
 
 from tidemark.analysis.formatting import MissingCell, attempt
-from tidemark.analysis.measures import NotAvailable
+from tidemark.analysis.metrics import NotAvailable, require
 from tidemark.analysis.statistics import Estimate
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
+from tidemark.results.tables.table import notes_of
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.catalogs.metrics import CREATE_TABLE, CREATING, MIXES, READ, UPDATE, Sort, response_ms
 from tidemark.studies.catalogs.record import users_of
 
+NOTES = notes_of(__file__)
 SHOWN = (*CREATING, READ, UPDATE)
 TAILS = MIXES[:2]  # half reads, half writes, in an open loop
 FEWEST = 20  # responses required to draw a distribution
@@ -36,8 +38,7 @@ def _by_system(context: FigureContext) -> dict[str, list[Series]]:
     found: dict[str, list[Series]] = {}
     for series in context.run_set.select():
         found.setdefault(series.system, []).append(series)
-    if not found:
-        raise NotAvailable("no catalog was measured")
+    require(found, "no catalog was measured")
     return {name: sorted(each, key=users_of) for name, each in found.items()}
 
 
@@ -53,15 +54,10 @@ def response(context: FigureContext, sort: Sort) -> DrawnFigure:
             points.append((text, series, series is found[0]))
             runs += list(series.hot_runs)
         rows.append((found[0].title, points))
-    if not runs:
-        raise NotAvailable("there is no hot run")
+    require(runs, "there is no hot run")
     made = plots.dots(context, rows, "median response (ms)", log=True)
     modes = sorted({users_of(series) for series in context.run_set.select()})
-    notes = [
-        f"Hot runs. Filled: {modes[0]:,} user, hollow: {modes[-1]:,} users. Lines: 95 % intervals. The null catalog "
-        "is what the load generator itself takes. Backends do not promise the same: see catalog-durability.",
-        context.run_set.coverage,
-    ]
+    notes = [*NOTES("catalog-response", few=modes[0], many=modes[-1]), context.run_set.coverage]
     return context.finish(made, f"{sort.title}: median response", notes, runs)
 
 
@@ -80,8 +76,7 @@ def tail(context: FigureContext, sort: Sort) -> DrawnFigure:
             continue
         samples[series.title] = np.concatenate(times)
         runs += list(series.hot_runs)
-    if not runs:
-        raise NotAvailable(f"no catalog answered {FEWEST} such requests")
+    require(runs, f"no catalog answered {FEWEST} such requests")
     plots.tails(axes, samples, context.look, legend=True)
     plots.legend_beside(axes)
     axes.yaxis.set_major_formatter(plots.plain_ticks())
@@ -89,11 +84,7 @@ def tail(context: FigureContext, sort: Sort) -> DrawnFigure:
     axes.set_xlabel("response (ms), log scale")
     axes.set_ylabel("share that took longer, log scale")
     users = max(users_of(series) for series in context.run_set.select())
-    notes = [
-        f"Hot runs with {users:,} users; requests that succeeded, from when each was due. The lower a line ends on the "
-        "right, the rarer are slow responses; the level 0.01 is the 99th percentile.",
-        context.run_set.coverage,
-    ]
+    notes = [*NOTES("catalog-tail", users=users), context.run_set.coverage]
     return context.finish(made, f"{sort.title}: responses", notes, runs)
 
 
@@ -109,8 +100,7 @@ def rates(context: FigureContext) -> DrawnFigure:
             if isinstance(value, Estimate):
                 points += plots.rows_of(value, system=series.title, users=users_of(series))
                 runs += list(series.hot_runs)
-    if not runs:
-        raise NotAvailable("there is no hot run")
+    require(runs, "there is no hot run")
     plots.lines(axes, points, "users", "value", context.look, legend=True)
     plots.legend_beside(axes)
     plots.log_axis(axes, ticks={users_of(series) for series in context.run_set.select()})
@@ -118,6 +108,5 @@ def rates(context: FigureContext) -> DrawnFigure:
     axes.grid()
     axes.set_xlabel("users, log scale")
     axes.set_ylabel("tables a second, log scale")
-    notes = ["Hot runs; creations of tables that succeeded, by the time from the first to the last. Bars: 95 % "
-             "intervals.", context.run_set.coverage]  # fmt: skip
+    notes = [*NOTES("catalog-rates"), context.run_set.coverage]
     return context.finish(made, "Tables created in a second, by users", notes, runs)

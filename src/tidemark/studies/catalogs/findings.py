@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from tidemark.analysis.formatting import estimate_text, listed, number
-from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.metrics import NotAvailable, require
 from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.catalogs import published
@@ -29,15 +29,13 @@ class Writer(SentenceWriter):
     def backend(self) -> str:
         """Return a sentence on the cost of the database itself: one operation of one server, over other backends."""
         by_name = {series.system: series for series in self._of(ALONE)}
-        if MEMORY not in by_name:
-            raise NotAvailable("the server was not measured in memory")
+        require(MEMORY in by_name, "the server was not measured in memory")
         parts = []
         for name in (RELATIONAL, FILE):
             if name in by_name:
                 ratio = self.measures.ratio(CREATE_TABLE.median, by_name[name], by_name[MEMORY]).estimate("x")
                 parts.append(f"{estimate_text(ratio)} over {by_name[name].title.partition(', ')[2]}")
-        if not parts:
-            raise NotAvailable("the server was measured over one backend alone")
+        require(parts, "the server was measured over one backend alone")
         return (
             f"The same server takes {listed(parts)} as long to create a table as it takes in memory, where it "
             "writes no metadata file either."
@@ -45,8 +43,7 @@ class Writer(SentenceWriter):
 
     def scaling(self) -> str:
         most = self.most_users
-        if most == ALONE:
-            raise NotAvailable("there was one user alone")
+        require(most != ALONE, "there was one user alone")
         alone = {series.system: series for series in self._of(ALONE)}
         parts = []
         for series in self._of(most):
@@ -54,8 +51,7 @@ class Writer(SentenceWriter):
                 with suppress(NotAvailable):
                     ratio = self.measures.ratio(CREATE_TABLE.rate, series, alone[series.system]).estimate("x")
                     parts.append(f"{estimate_text(ratio)} ({series.title})")
-        if not parts:
-            raise NotAvailable("no catalog was measured with one user and with several")
+        require(parts, "no catalog was measured with one user and with several")
         return f"With {most:,} users, tables are created at this multiple of the rate of one user: {listed(parts)}."
 
     def hot_table(self) -> str:
@@ -68,8 +64,7 @@ class Writer(SentenceWriter):
                     outcome = run.words("outcome")[chosen]
                     conflicts = int((outcome == CONFLICT).sum())
                     parts.append(f"{conflicts:,} of {len(outcome):,} ({series.title})")
-        if not parts:
-            raise NotAvailable("no window had updates of one table by all users")
+        require(parts, "no window had updates of one table by all users")
         return (
             f"When {most:,} users update one table, these updates end in a conflict that the server's own retries "
             f"did not resolve: {listed(parts)}."
@@ -77,8 +72,7 @@ class Writer(SentenceWriter):
 
     def oracle(self) -> str:
         checked = [run for run in self.run_set.runs if run.manifest.oracle.applicable]
-        if not checked:
-            raise NotAvailable("no run could be checked")
+        require(checked, "no run could be checked")
         wrong = [run.label for run in checked if not run.manifest.oracle.verdict]
         entities = sum(run.manifest.oracle.found for run in checked)
         unknown = done = 0
@@ -120,9 +114,7 @@ def crash_sentence(run_set: RunSet) -> str:
 
     Raises NotAvailable if nothing was killed.
     """
-    kills = [each for each in crashes(run_set) if isinstance(each, Kills)]
-    if not kills:
-        raise NotAvailable("no server was killed")
+    kills = require([each for each in crashes(run_set) if isinstance(each, Kills)], "no server was killed")
     text = f"While users write, a server or its database is killed {sum(len(each.each) for each in kills):,} times."
     text += "".join(f" {_loss(each)}" for each in kills if not each.holds)
     text += "".join(f" {_stuck(each)}" for each in kills if each.is_stuck)

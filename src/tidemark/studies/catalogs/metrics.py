@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import BlockSample
-from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable, sum_of_groups
+from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable, require, sum_of_groups
 from tidemark.analysis.statistics import (
     BootstrapEstimate,
     at_most,
@@ -26,7 +26,7 @@ from tidemark.analysis.statistics import (
 )
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.services.delay_proxy import DelayProxy
+from tidemark.services.proxies import DelayProxy
 from tidemark.studies.catalogs.record import ACKED, CASCADED, CatalogRecord, Differences, Kill
 from tidemark.studies.catalogs.requests import CREATIONS, READS, UPDATES
 
@@ -51,15 +51,13 @@ class Sort:
         found: NDArray[np.bool_] = np.isin(run.words("part"), self.parts)
         if self.kinds:
             found &= np.isin(run.words("kind"), self.kinds)
-        if not found.any():
-            raise NotAvailable(f"the window had no such part: {', '.join(self.parts)}")
+        require(found.any(), f"the window had no such part: {', '.join(self.parts)}")
         return found
 
     def succeeded(self, run: Run) -> NDArray[np.bool_]:
         """Return a mask of its requests that succeeded. Raises NotAvailable if there is none."""
         found: NDArray[np.bool_] = self.of(run) & (run.words("outcome") == ACKED)
-        if not found.any():
-            raise NotAvailable("no such request succeeded")
+        require(found.any(), "no such request succeeded")
         return found
 
     @property
@@ -150,8 +148,7 @@ def _sample(run: Run, sort: Sort) -> BlockSample:
 def _quantile(run: Run, sort: Sort, probability: float) -> BootstrapEstimate:
     sample = _sample(run, sort)
     least = round(1 / (1 - probability))
-    if sample.n < least:
-        raise NotAvailable(f"needs {least:,} requests, the run has {sample.n:,}")
+    require(sample.n >= least, f"needs {least:,} requests, the run has {sample.n:,}")
     return quantile(sample, probability).scaled(1e-6)
 
 
@@ -177,16 +174,14 @@ def _success(run: Run, sort: Sort) -> BootstrapEstimate:
     """Return the share of requests that succeeded, without cascaded ones, with a Jeffreys interval."""
     outcome = run.words("outcome")[sort.of(run)]
     done, whole = int((outcome == ACKED).sum()), int((outcome != CASCADED).sum())
-    if whole == 0:
-        raise NotAvailable("all of them were consequences of other failures")
+    require(whole != 0, "all of them were consequences of other failures")
     return share(done, whole, generator(run.label, f"{sort.name} success"))
 
 
 def _tail(run: Run, sort: Sort) -> BootstrapEstimate:
     """Return the 99th percentile divided by the median."""
     sample = _sample(run, sort)
-    if sample.n < 100:
-        raise NotAvailable(f"needs 100 requests, the run has {sample.n:,}")
+    require(sample.n >= 100, f"needs 100 requests, the run has {sample.n:,}")
     return quantile(sample, 0.99).ratio(quantile(sample, 0.5))
 
 

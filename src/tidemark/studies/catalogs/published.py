@@ -20,12 +20,8 @@ from tidemark.analysis.statistics import BootstrapEstimate, generator
 from tidemark.results.publication import Publication, printed_rows
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder, notes_of
 from tidemark.runs.runset import Series
-from tidemark.studies.catalogs.metrics import (
-    CREATING,
-    MIXES,
-    RAMPED,
-    Sort,
-)
+from tidemark.runs.views import all_hot_runs
+from tidemark.studies.catalogs.metrics import CREATING, MIXES, RAMPED, Sort
 from tidemark.studies.catalogs.record import ACKED, ALONE, users_of
 
 NOTES = notes_of(__file__)
@@ -145,9 +141,9 @@ def _beside(builder: TableBuilder, mode: str, chosen: list[Series], words: str) 
         Column("p99", "p99", "ms", interval=True), Column("maximum", "Maximum", "ms", interval=True),
         Column("rate", "Rate", "requests/s", interval=True), Column("generator", "Load generator's share", "%"),
     )  # fmt: skip
-    runs = [run for series in chosen for run in series.hot_runs]
     title = f"{words}: response times, compared with the report's"
-    return builder.table(f"catalog-{mode}", title, columns, found, runs, [*NOTES(f"catalog-{mode}"), UNEQUAL])
+    notes = [*NOTES(f"catalog-{mode}"), UNEQUAL]
+    return builder.table(f"catalog-{mode}", title, columns, found, all_hot_runs(chosen), notes)
 
 
 def _query(sort: Sort) -> str:
@@ -208,8 +204,8 @@ def _scaling(builder: TableBuilder) -> Table:
         Column("slower", "Mean response over that of one user", "x", interval=True),
     )  # fmt: skip
     notes = [*NOTES("catalog-scaling"), UNEQUAL]
-    runs = [run for series in all_series for run in series.hot_runs]
-    return builder.table("catalog-scaling", "How rates grow with the number of users", columns, found, runs, notes)
+    title, runs = "How rates grow with the number of users", all_hot_runs(all_series)
+    return builder.table("catalog-scaling", title, columns, found, runs, notes)
 
 
 def _contradictions(builder: TableBuilder) -> Table:

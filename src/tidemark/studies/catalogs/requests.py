@@ -298,7 +298,8 @@ def _all(settings: CatalogSettings, tree: Tree, seed: int, can: frozenset[str] |
             snapshots = tuple(Request(appending, path, table, str(place + 1)) for place in range(settings.appends))
             made.append(Phase(part, part, users, snapshots))
         elif part == "race":
-            made += _races(tree, users, settings.races)
+            for number in range(settings.races):  # all users create one name, a table's; one of them may succeed
+                made.append(Phase(part, part, users, (Request(TABLE, (tree.root,), f"Race_{number}"),) * users))
         elif part == "churn":
             made += _churn(tree, users, settings.churns)
     return made
@@ -340,12 +341,6 @@ def _arrivals(rate: float, seconds: float, rng: random.Random) -> tuple[float, .
         found.append(at)
         at += rng.expovariate(rate)
     return tuple(found)
-
-
-def _races(tree: Tree, users: int, names: int) -> Iterator[Phase]:
-    """Yield phases in which all users create one name, a table's, with a new name per phase. One may succeed."""
-    for number in range(names):
-        yield Phase("race", "race", users, (Request(TABLE, (tree.root,), f"Race_{number}"),) * users)
 
 
 def _churn(tree: Tree, users: int, tables: int) -> Iterator[Phase]:

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from tidemark.analysis.metrics import HIGHER, NotAvailable
+from tidemark.analysis.metrics import require
 from tidemark.results.reference.run_files import RunFiles
-from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, hot_of, with_runs
+from tidemark.results.report.summary_table import SystemRuns, hot_of, questions_of, with_runs
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import chapter_of, claims_of, figure_specs_of, tables_of
-from tidemark.studies.catalogs import published, tables
+from tidemark.studies.catalogs import metrics, published, tables
 from tidemark.studies.catalogs.claims import MEASURES, CatalogClaimData
 from tidemark.studies.catalogs.findings import Writer
-from tidemark.studies.catalogs.metrics import (
-    APPENDED,
-    CREATE_NAMESPACE,
-    CREATE_TABLE,
-    HOT,
-    QUANTITIES,
-    READ,
-    SERVER_CPU,
-    SERVER_MEMORY,
-    TRIES,
-    UPDATE,
-)
 from tidemark.studies.catalogs.record import ALONE, CatalogRecord, users_of
 from tidemark.studies.catalogs.study import STUDY
 from tidemark.studies.catalogs.window.samples import COLUMNS
@@ -30,9 +18,7 @@ from tidemark.studies.study import Results
 
 def _alone(asked: SystemRuns) -> Series:
     """Return the series with one user."""
-    found = [each for each in with_runs(asked.series) if users_of(each) == ALONE]
-    if not found:
-        raise NotAvailable("not measured with one user")
+    found = require([each for each in with_runs(asked.series) if users_of(each) == ALONE], "not measured with one user")
     return found[0]
 
 
@@ -53,61 +39,35 @@ def _values(_run_set: RunSet) -> dict[str, str]:
     }
 
 
-QUESTIONS = (
-    SummaryMetric(
-        "create-table", "Create a table", "ms", hot_of(CREATE_TABLE.median, _alone),
-        hint="Median response with one user. Hot runs.", asks="Quickest to create a table, one user",
-    ),
-    SummaryMetric(
-        "create-namespace", "Create a namespace", "ms", hot_of(CREATE_NAMESPACE.median, _alone),
-        hint="Median response with one user. Hot runs.",
-    ),
-    SummaryMetric(
-        "read", "Read", "ms", hot_of(READ.median, _alone), hint="Median of nine kinds of read, one user. Hot runs.",
-    ),
-    SummaryMetric(
-        "update", "Update", "ms", hot_of(UPDATE.median, _alone),
-        hint="Median of setting a property of a namespace, a table or a view, one user. Hot runs.",
-    ),
-    SummaryMetric(
-        "tables-many", "Tables/s, many users", "requests/s", hot_of(CREATE_TABLE.rate, _many),
-        better=HIGHER, note=_users, hint="Tables created in a second with the most users that were measured. Hot runs.",
-        asks="Most tables a second, many users",
-    ),
-    SummaryMetric(
-        "p99-many", "Update p99, many users", "ms", hot_of(UPDATE.p99, _many), note=_users,
-        hint="99 of 100 updates of different entities are answered sooner, with the most users. Hot runs.",
-    ),
-    SummaryMetric(
-        "hot", "Updates/s of one table", "requests/s", hot_of(HOT.rate, _many), better=HIGHER, note=_users,
-        hint="Updates of one table that succeed in a second when all users update it. Hot runs.",
-    ),
-    SummaryMetric(
-        "append", "Appends/s to one table", "requests/s", hot_of(APPENDED.rate, _many), better=HIGHER, note=_users,
-        hint="Snapshots that all users together append to one table in a second, conflicts tried again. Hot runs.",
-    ),
-    SummaryMetric(
-        "attempts", "Attempts an append", "", hot_of(TRIES, _many), note=_users,
-        hint="Attempts at an append until it succeeds: others were quicker at the rest. Hot runs.",
-    ),
-    SummaryMetric(
-        "cpu", "CPU a request", "ms", hot_of(SERVER_CPU, _many), note=_users,
-        hint="Processor time of the server and its database, by all requests of a window. Hot runs.",
-    ),
-    SummaryMetric(
-        "memory", "Peak memory", "MB", hot_of(SERVER_MEMORY, _many), note=_users,
-        hint="The most that the server and its database had in memory together in any second (PSS). Hot runs.",
-    ),
-)  # fmt: skip
+OF_MANY = {
+    "tables-many": metrics.CREATE_TABLE.rate,
+    "p99-many": metrics.UPDATE.p99,
+    "hot": metrics.HOT.rate,
+    "append": metrics.APPENDED.rate,
+    "attempts": metrics.TRIES,
+    "cpu": metrics.SERVER_CPU,
+    "memory": metrics.SERVER_MEMORY,
+}
+QUESTIONS = questions_of(
+    __file__,
+    {
+        "create-table": hot_of(metrics.CREATE_TABLE.median, _alone),
+        "create-namespace": hot_of(metrics.CREATE_NAMESPACE.median, _alone),
+        "read": hot_of(metrics.READ.median, _alone),
+        "update": hot_of(metrics.UPDATE.median, _alone),
+        **{key: hot_of(quantity, _many) for key, quantity in OF_MANY.items()},
+    },
+    dict.fromkeys(OF_MANY, _users),
+)
 
 RESULTS = Results(
-    quantities=QUANTITIES,
+    quantities=metrics.QUANTITIES,
     publication=published.PUBLICATION,
     tables=tables_of(published, tables),
     figure_specs=figure_specs_of("tidemark.studies.catalogs.figures"),
     claims=claims_of(
         STUDY,
-        QUANTITIES,
+        metrics.QUANTITIES,
         MEASURES,
         CatalogClaimData,
         set_up_bytes=2.2e9,

@@ -33,26 +33,7 @@ from tidemark.runs.runset import RunSet, Series
 from tidemark.runs.views import one_a_system
 from tidemark.services.mariadb import MariaDB
 from tidemark.services.postgres import Postgres
-from tidemark.studies.catalogs.metrics import (
-    APPENDED,
-    ATTEMPTS,
-    CHURN,
-    CHURNING,
-    CREATING,
-    CREATION,
-    HOT,
-    MIXES,
-    RACE,
-    READ,
-    STATEMENTS,
-    TRANSACTED,
-    TRIES,
-    UPDATE,
-    Kills,
-    Sort,
-    crashes,
-    is_asked,
-)
+from tidemark.studies.catalogs import metrics
 from tidemark.studies.catalogs.published import UNEQUAL
 from tidemark.studies.catalogs.record import (
     ACKED,
@@ -70,7 +51,7 @@ from tidemark.studies.catalogs.record import (
 
 NOTES = notes_of(__file__)
 
-type Crashed = Kills | tuple[Series, str]  # kills of one server, or a series and the reason why none is killed
+type Crashed = metrics.Kills | tuple[Series, str]  # kills of one server, or a series and the reason why none is killed
 DATABASES = (Postgres.name, MariaDB.name)  # databases that are separate servers
 RTT = "database_rtt_ms"  # option of a system: the round-trip time to its database
 USERS = Column("users", "Users")
@@ -98,7 +79,7 @@ def _measured(builder: TableBuilder, run: Run, *quantities: Metric) -> list[Cell
     return [attempt(each.unit, partial(builder.measures.of_run, each, run)) for each in quantities]
 
 
-def _counts(run: Run, sort: Sort | None = None) -> dict[str, int]:
+def _counts(run: Run, sort: metrics.Sort | None = None) -> dict[str, int]:
     """Return the number of requests by outcome, of one sort or of the whole window."""
     outcome = run.words("outcome")
     if sort is not None:
@@ -113,7 +94,7 @@ def _outcomes(builder: TableBuilder) -> Table:
         for run in series.runs:
             record, oracle = run.record(CatalogRecord), run.manifest.oracle
             differences = record.oracle if oracle.applicable else None
-            asked = _measured(builder, run, CREATION.success)
+            asked = _measured(builder, run, metrics.CREATION.success)
             verdict = "holds" if oracle.verdict else "DOES NOT HOLD"
             resolved, wrong = ([getattr(differences, name, None) for name in names] for names in (RESOLVED, WRONG))
             rows.append([
@@ -139,13 +120,13 @@ def _outcomes(builder: TableBuilder) -> Table:
 def _mixed(builder: TableBuilder) -> Table:
     """Return table catalog-mixed: reads and writes of each mix, in open and closed loops."""
 
-    def cells(sort: Sort, run: Run) -> list[Cell]:
+    def cells(sort: metrics.Sort, run: Run) -> list[Cell]:
         return [*_measured(builder, run, sort.median, sort.p99, sort.tail, sort.rate), _late(run, sort)]
 
     rows = [
         [sort.title, *_row(series, run), *cells(sort, run)]
         for series in builder.run_set.select()
-        for sort in MIXES
+        for sort in metrics.MIXES
         for run in series.runs
     ]
     columns = (
@@ -158,7 +139,7 @@ def _mixed(builder: TableBuilder) -> Table:
     return builder.table("catalog-mixed", "Mixes of reads and writes", columns, rows, builder.runs, notes)
 
 
-def _late(run: Run, sort: Sort) -> Cell:
+def _late(run: Run, sort: metrics.Sort) -> Cell:
     """Return the median lateness of a mix in ms; None for a closed loop."""
     chosen = np.isin(run.words("part"), sort.parts)
     if not chosen.any() or not sort.parts[0].startswith("open"):
@@ -171,13 +152,15 @@ def _contention(builder: TableBuilder) -> Table:
     rows: list[list[Cell]] = []
     for series in builder.run_set.select():
         for run in series.runs:
-            hot, race, appended, committed = (_counts(run, sort) for sort in (HOT, RACE, APPENDED, TRANSACTED))
+            hot, race, appended, committed = (
+                _counts(run, sort) for sort in (metrics.HOT, metrics.RACE, metrics.APPENDED, metrics.TRANSACTED)
+            )
             transactions = sum(committed.values())
             rows.append([
                 *_row(series, run), sum(hot.values()), hot[ACKED], hot[CONFLICT], hot[FAILED] + hot[UNKNOWN],
-                *_measured(builder, run, HOT.rate, ATTEMPTS, HOT.median), _fairness(run),
+                *_measured(builder, run, metrics.HOT.rate, metrics.ATTEMPTS, metrics.HOT.median), _fairness(run),
                 sum(appended.values()), appended[ACKED], appended[CONFLICT],
-                *_measured(builder, run, APPENDED.rate, TRIES, APPENDED.median),
+                *_measured(builder, run, metrics.APPENDED.rate, metrics.TRIES, metrics.APPENDED.median),
                 transactions or None, committed[ACKED] if transactions else None,
                 sum(race.values()) // users_of(series), race[ACKED], race[CONFLICT], race[FAILED] + race[UNKNOWN],
             ])  # fmt: skip
@@ -199,7 +182,7 @@ def _contention(builder: TableBuilder) -> Table:
 
 
 def _fairness(run: Run) -> Cell:
-    chosen = (run.words("part") == HOT.parts[0]) & (run.words("outcome") == ACKED)
+    chosen = (run.words("part") == metrics.HOT.parts[0]) & (run.words("outcome") == ACKED)
     if not chosen.any():
         return None
     counts = np.bincount(run.column("user")[chosen])
@@ -216,7 +199,7 @@ def _cost(builder: TableBuilder) -> Table:
                 counted = {name: value / step.requests for name, value in step.counted}
                 rows.append([
                     series.title, users_of(series), step.name, step.requests,
-                    sum(value for name, value in cpu.items() if is_asked(name) and name not in DATABASES),
+                    sum(value for name, value in cpu.items() if metrics.is_asked(name) and name not in DATABASES),
                     next((value for name, value in cpu.items() if name in DATABASES), None), cpu.get("load generator"),
                     _statements(builder.measures, series, step.name), counted.get("write_transactions"),
                     counted.get("wal_bytes"), 1000 * step.elapsed_ns / 1e9 / step.requests,
@@ -235,10 +218,10 @@ def _cost(builder: TableBuilder) -> Table:
 
 def _statements(measures: Measures, series: Series, step: str) -> Cell:
     """Return the SQL statements of a request; None for a step whose statements are never counted."""
-    if step not in STATEMENTS:
+    if step not in metrics.STATEMENTS:
         return None
     try:
-        return measures.hot(STATEMENTS[step], series).value
+        return measures.hot(metrics.STATEMENTS[step], series).value
     except NotAvailable as absent:
         return MissingCell(str(absent))
 
@@ -303,7 +286,7 @@ def _distance(builder: TableBuilder) -> Table:
     runs = []
     for pair in pairs(builder.run_set):
         runs += [*pair.near.runs, *pair.far.runs]
-        for sort in (*CREATING, READ, UPDATE, HOT, APPENDED):
+        for sort in (*metrics.CREATING, metrics.READ, metrics.UPDATE, metrics.HOT, metrics.APPENDED):
             row: list[Cell] = [pair.near.title, users_of(pair.near), sort.title, pair.near_ms, pair.far_ms]
             row += [attempt("ms", partial(measures.hot, sort.median, series)) for series in (pair.near, pair.far)]
             row.append(attempt("", partial(pair.round_trips, measures, sort.median)))
@@ -326,18 +309,18 @@ def _crash(builder: TableBuilder) -> Table:
     """Return table catalog-crash: what exists after the kills of each server or database."""
 
     def of(row: Crashed) -> Series:
-        return row.series if isinstance(row, Kills) else row[0]
+        return row.series if isinstance(row, metrics.Kills) else row[0]
 
     def killed(row: Crashed) -> Cell:
-        return row.title if isinstance(row, Kills) else MissingCell(row[1])
+        return row.title if isinstance(row, metrics.Kills) else MissingCell(row[1])
 
-    def column(key: str, title: str, value: Callable[[Kills], Cell], unit: str = "") -> ComputedColumn[Crashed]:
-        return computed(key, title, lambda row: value(row) if isinstance(row, Kills) else None, unit)
+    def column(key: str, title: str, value: Callable[[metrics.Kills], Cell], unit: str = "") -> ComputedColumn[Crashed]:
+        return computed(key, title, lambda row: value(row) if isinstance(row, metrics.Kills) else None, unit)
 
     def total(key: str, title: str) -> ComputedColumn[Crashed]:
         return column(key, title, lambda kills: kills.total(key))
 
-    def answered(kills: Kills) -> Cell:
+    def answered(kills: metrics.Kills) -> Cell:
         why = next((kill.said for kill in kills.each if kill.said), "")
         return median(kills.answered_s) if kills.answered_s else MissingCell(f"it never did: {why.splitlines()[0]}")
 
@@ -359,8 +342,8 @@ def _crash(builder: TableBuilder) -> Table:
         column("at_most", "Probability of a loss, below", lambda kills: kills.at_most),
     )  # fmt: skip
     notes = [*NOTES("catalog-crash"), UNEQUAL]
-    rows = list(crashes(builder.run_set))
-    runs = [each.run for each in rows if isinstance(each, Kills)]
+    rows = list(metrics.crashes(builder.run_set))
+    runs = [each.run for each in rows if isinstance(each, metrics.Kills)]
     return builder.computed_table("catalog-crash", "What is there after a kill", columns, rows, runs, notes)
 
 
@@ -368,7 +351,7 @@ def _churn(builder: TableBuilder) -> Table:
     """Return table catalog-churn: tables that users create, rename and drop while all of them are listed."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    asked = (*(sort.median for sort in CHURNING), CHURN.rate)
+    asked = (*(sort.median for sort in metrics.CHURNING), metrics.CHURN.rate)
     for series in builder.run_set.select():
         for run in series.runs:
             churned = run.words("part") == "churn"
@@ -379,7 +362,7 @@ def _churn(builder: TableBuilder) -> Table:
             runs.append(run)
             kind, outcome = (run.words(name)[churned] for name in ("kind", "outcome"))
             acked = [int((outcome[kind == f"{act} table"] == ACKED).sum()) for act in ("create", "rename", "drop")]
-            counts = _counts(run, CHURN)
+            counts = _counts(run, metrics.CHURN)
             rows.append([
                 *_row(series, run), *acked, counts[CONFLICT], counts[UNKNOWN], counts[FAILED] + counts[CASCADED],
                 int((kind == "list tables").sum()), int((run.column("doubled")[churned] > 0).sum()),

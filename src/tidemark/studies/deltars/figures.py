@@ -13,26 +13,16 @@ import pandas as pd
 import seaborn as sns
 
 from tidemark.analysis.formatting import attempt
-from tidemark.analysis.measures import NotAvailable
+from tidemark.analysis.metrics import NotAvailable, require
 from tidemark.analysis.statistics import Estimate
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.results.figures.plots import StackedRow, stacked
 from tidemark.runs.run import Run
 from tidemark.runs.views import all_runs
-from tidemark.studies.deltars import published
-from tidemark.studies.deltars.metrics import (
-    MEANS,
-    RATES,
-    fewest_cores,
-    in_order,
-    mean_parts,
-    of_operation,
-    tables_of,
-    times,
-)
+from tidemark.studies.deltars import metrics, published
 from tidemark.studies.deltars.samples import READ, WRITE, DeltarsSettings, processors_text
-from tidemark.studies.deltars.tables import HOW
+from tidemark.studies.deltars.tables import NOTES
 
 TITLES = {WRITE: "Writing a whole table", READ: "Reading a whole table"}
 CLOSES = "What HDFS refuses to close, writes wait for"
@@ -63,8 +53,8 @@ def figure_specs() -> Iterator[FigureSpec]:
 
 def _processors(context: FigureContext, more: int) -> int:
     """Return the fewest processors measured, or `more` of them. Raise NotAvailable if those were not measured."""
-    fewest = fewest_cores(context.run_set)
-    if more and (more == fewest or not any(each.runs for each in in_order(context.run_set, cores=more))):
+    fewest = metrics.fewest_cores(context.run_set)
+    if more and (more == fewest or not any(each.runs for each in metrics.in_order(context.run_set, cores=more))):
         raise NotAvailable(f"no client with {processors_text(more)} beside those with {processors_text(fewest)}")
     return more or fewest
 
@@ -75,9 +65,11 @@ def bars(context: FigureContext, operation: str, more: int = FEWEST, as_rate: bo
     `more`: processors of the clients, FEWEST for the fewest. `as_rate`: rows per second in place of seconds.
     """
     cores = _processors(context, more)
-    quantity, kind = (RATES[operation], published.THROUGHPUT) if as_rate else (MEANS[operation], published.LATENCY)
-    chosen = [each for each in in_order(context.run_set, cores=cores) if not each.is_null_baseline]
-    tables = tables_of(context.run_set)
+    quantity, kind = (
+        (metrics.RATES[operation], published.THROUGHPUT) if as_rate else (metrics.MEANS[operation], published.LATENCY)
+    )
+    chosen = [each for each in metrics.in_order(context.run_set, cores=cores) if not each.is_null_baseline]
+    tables = metrics.tables_of(context.run_set)
     systems = list(dict.fromkeys(each.system for each in chosen))
     made = style.frame(style.PAGE, 2.4)
     axes = made.axes(0.6, 1.9)
@@ -91,8 +83,7 @@ def bars(context: FigureContext, operation: str, more: int = FEWEST, as_rate: bo
             runs += series.runs
             place = tables.index(data) - 0.4 + width * (systems.index(series.system) + 0.5)
             points += plots.rows_of(mean, system=series.title, place=place)
-    if not runs:
-        raise NotAvailable("no run has a time")
+    require(runs, "no run has a time")
     plots.lines(axes, points, "place", "value", context.look, joined=False, legend=True)
     printed = pd.DataFrame(
         [
@@ -123,18 +114,18 @@ def bars(context: FigureContext, operation: str, more: int = FEWEST, as_rate: bo
 
 def closes(context: FigureContext) -> DrawnFigure:
     """Draw every write of delta-rs to HDFS by the number of its closes that the NameNode refused."""
-    of_delta_rs = [each for each in in_order(context.run_set) if published.HEIRS.get(each.system) == published.HOPSFS]
+    of_delta_rs = [
+        each for each in metrics.in_order(context.run_set) if published.HEIRS.get(each.system) == published.HOPSFS
+    ]
     chosen = [each for each in of_delta_rs if any(run.column("closed").any() for run in each.runs)]
-    runs = all_runs(chosen)
-    if not runs:
-        raise NotAvailable("no run closed a file of HDFS")
+    runs = require(all_runs(chosen), "no run closed a file of HDFS")
     made = style.frame(style.COLUMN, 2.0)
     axes = made.axes(0.5, 0.1)
-    tables = tables_of(context.run_set)
+    tables = metrics.tables_of(context.run_set)
     words = {data: f"{published.WORDS.get(data, data)} rows" for data in tables}
     frame = pd.concat(
         pd.DataFrame(
-            {"refused": of_operation(run, WRITE, "refused"), "s": times(run, WRITE),
+            {"refused": metrics.of_operation(run, WRITE, "refused"), "s": metrics.times(run, WRITE),
              "table": words[DeltarsSettings.of(series).data]}
         )
         for series in chosen for run in series.runs
@@ -143,7 +134,7 @@ def closes(context: FigureContext) -> DrawnFigure:
                   native_scale=True, size=3, alpha=0.7, linewidth=0.4, palette="dark", ax=axes)  # fmt: skip
     axes.legend(title=None, loc="upper left", handletextpad=0.2)
     plots.log_axis(axes, "y")
-    most = max(int(of_operation(run, WRITE, "refused").max()) for run in runs)
+    most = max(int(metrics.of_operation(run, WRITE, "refused").max()) for run in runs)
     axes.set_xlim(-0.5, most + 0.5)
     axes.set_xticks(range(most + 1))
     axes.grid(axis="y")
@@ -158,27 +149,26 @@ def divided(context: FigureContext, more: int = FEWEST) -> DrawnFigure:
     cores = _processors(context, more)
     rows: list[StackedRow] = []
     runs: list[Run] = []
-    for data in tables_of(context.run_set):
+    for data in metrics.tables_of(context.run_set):
         words = published.WORDS.get(data, data)
-        found = [each for each in in_order(context.run_set, data=data, cores=cores) if each.runs]
+        found = [each for each in metrics.in_order(context.run_set, data=data, cores=cores) if each.runs]
         if not any(each.system == LEGACY for each in found):
             continue
         for series in found:
             try:
-                parts = mean_parts(series.runs)
+                parts = metrics.mean_parts(series.runs)
             except NotAvailable:
                 if series.system != BESIDE:
                     continue
-                parts = {"rest": sum(float(times(run, WRITE).mean()) for run in series.runs) / len(series.runs)}
+                parts = {"rest": sum(float(metrics.times(run, WRITE).mean()) for run in series.runs) / len(series.runs)}
             bar = tuple((NAMES.get(step, step), seconds) for step, seconds in parts.items() if seconds > 0)
             rows.append((f"{series.title}, {words}", bar, "s"))
             runs += series.runs
             if series.system == LEGACY and (printed := published.legacy_parts(data, cores)):
                 bar = tuple(zip(("upload", "materialise"), printed, strict=True))
                 rows.append((f"{published.TITLES[published.LEGACY]}, {words}", bar, "s"))
-    if not runs:
-        raise NotAvailable("the legacy path was not measured")
+    require(runs, "the legacy path was not measured")
     made = stacked(rows, "write, mean (s)", width=style.PAGE)
-    notes = [HOW, f"Clients with {processors_text(cores)}.", context.run_set.coverage]
+    notes = [*NOTES("parts"), f"Clients with {processors_text(cores)}.", context.run_set.coverage]
     title = f"{DIVIDED}, {processors_text(cores)}" if more else DIVIDED
     return context.finish(made, title, notes, runs)

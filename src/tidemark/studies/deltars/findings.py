@@ -6,23 +6,9 @@ from contextlib import suppress
 from statistics import median_high
 
 from tidemark.analysis.formatting import estimate_text, listed
-from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.metrics import Metric, NotAvailable, require
 from tidemark.analysis.text_blocks import SentenceWriter
-from tidemark.studies.deltars import published
-from tidemark.studies.deltars.metrics import (
-    REFUSED,
-    WRITE_MEAN,
-    WRITE_MEDIAN,
-    by_refusals,
-    fewest_cores,
-    find,
-    in_order,
-    limit_of,
-    parts,
-    sent_and_there,
-    tables_of,
-    times,
-)
+from tidemark.studies.deltars import metrics, published
 from tidemark.studies.deltars.samples import WRITE, DeltarsSettings, processors_text
 
 HDFS, LOCAL, LEGACY = "delta-rs-hdfs", "delta-rs-local", "legacy"
@@ -46,19 +32,17 @@ class Writer(SentenceWriter):
         Raise NotAvailable if there is none.
         """
         lines = []
-        for data in tables_of(self.run_set):
-            pair = [each for name in (system, other) if (each := find(self.run_set, name, data, cores))]
+        for data in metrics.tables_of(self.run_set):
+            pair = [each for name in (system, other) if (each := metrics.find(self.run_set, name, data, cores))]
             with suppress(NotAvailable):
                 if len(pair) == 2:
                     first, second = (self.measures.value(quantity, each) for each in pair)
                     lines.append(f"{estimate_text(first.ratio(second).estimate('x'))} ({_rows(data)})")
-        if not lines:
-            raise NotAvailable("no table was measured with both")
-        return lines
+        return require(lines, "no table was measured with both")
 
     def writes(self) -> str:
-        cores = fewest_cores(self.run_set)
-        pairs = self._pairs(WRITE_MEDIAN, HDFS, LOCAL, cores)
+        cores = metrics.fewest_cores(self.run_set)
+        pairs = self._pairs(metrics.WRITE_MEDIAN, HDFS, LOCAL, cores)
         return (
             f"With {processors_text(cores)}, writing a complete table on HDFS takes delta-rs this multiple of the time "
             f"on the local disk (medians): {listed(pairs)}."
@@ -66,15 +50,15 @@ class Writer(SentenceWriter):
 
     def floor(self) -> str:
         """Report the time that writes of the smallest table wait for refused closes on HDFS."""
-        cores = fewest_cores(self.run_set)
-        series = next(iter(in_order(self.run_set, system=HDFS, cores=cores)), None)
+        cores = metrics.fewest_cores(self.run_set)
+        series = next(iter(metrics.in_order(self.run_set, system=HDFS, cores=cores)), None)
         if series is None or not series.runs:
             raise NotAvailable("delta-rs on HDFS was not measured")
-        refused = self.measures.value(REFUSED, series).estimate("")
+        refused = self.measures.value(metrics.REFUSED, series).estimate("")
         data = DeltarsSettings.of(series).data
         lines = [
             f"{median_high(found):.2f} s with {count} refused ({len(found)} writes)"
-            for count, found in by_refusals(series)
+            for count, found in metrics.by_refusals(series)
         ]
         return (
             f"Of the two files that a commit of {_rows(data)} closes on HDFS, the NameNode refuses "
@@ -84,30 +68,29 @@ class Writer(SentenceWriter):
 
     def legacy(self) -> str:
         """Compare the complete legacy path with the single call of delta-rs."""
-        said = self._pairs(WRITE_MEAN, LEGACY, HDFS, fewest_cores(self.run_set))
+        said = self._pairs(metrics.WRITE_MEAN, LEGACY, HDFS, metrics.fewest_cores(self.run_set))
         return f"To write, the legacy path takes this multiple of the time of delta-rs on HDFS (means): {listed(said)}."
 
     def limit(self) -> str:
         """Report the thesis's largest tables if a limit applied, and the rows that a limit left in Tidemark's runs."""
         lines = [
             f"of {sent:,} rows sent, {there:,} are in the table"
-            for series in in_order(self.run_set)
+            for series in metrics.in_order(self.run_set)
             for run in series.runs
-            if limit_of(run)
-            for sent, there in (sent_and_there(run),)
+            if metrics.limit_of(run)
+            for sent, there in (metrics.sent_and_there(run),)
         ]
         ours = f" Where a limit is set here, {listed(lines)}, which its oracle refuses." if lines else ""
         return published.limited() + ours
 
     def divided(self) -> str:
         """Report the share of each part in a legacy write, for the smallest and the largest table."""
-        cores = fewest_cores(self.run_set)
-        found = [each for each in in_order(self.run_set, system=LEGACY, cores=cores) if each.runs]
-        if not found:
-            raise NotAvailable("the legacy path was not measured")
+        cores = metrics.fewest_cores(self.run_set)
+        found = [each for each in metrics.in_order(self.run_set, system=LEGACY, cores=cores) if each.runs]
+        require(found, "the legacy path was not measured")
         lines = []
         for series in dict.fromkeys((found[0], found[-1])):
-            by_step, whole = parts(series.runs[0]), float(times(series.runs[0], WRITE).sum())
+            by_step, whole = metrics.parts(series.runs[0]), float(metrics.times(series.runs[0], WRITE).sum())
             shares = [f"{100 * float(by_step[step].sum()) / whole:.0f} % {words}" for step, words in PARTS.items()]
             lines.append(
                 f"of {whole / len(by_step['upload']):.1f} s for {_rows(DeltarsSettings.of(series).data)}, "
@@ -117,18 +100,16 @@ class Writer(SentenceWriter):
 
     def engine(self) -> str:
         """Compare paths that differ in one part at a time with delta-rs."""
-        cores, lines = fewest_cores(self.run_set), []
+        cores, lines = metrics.fewest_cores(self.run_set), []
         for system, words in ENGINES.items():
             with suppress(NotAvailable):
-                lines.append(f"{words} takes {listed(self._pairs(WRITE_MEAN, system, HDFS, cores))}")
-        if not lines:
-            raise NotAvailable("no path that changes one part alone was measured")
+                lines.append(f"{words} takes {listed(self._pairs(metrics.WRITE_MEAN, system, HDFS, cores))}")
+        require(lines, "no path that changes one part alone was measured")
         return f"Of delta-rs's time for the same rows on the same HDFS (1x), {'; '.join(lines)}."
 
     def oracle(self) -> str:
-        ran = [each for each in in_order(self.run_set) if each.runs and not each.is_null_baseline]
-        if not ran:
-            raise NotAvailable("no system was measured")
+        ran = [each for each in metrics.in_order(self.run_set) if each.runs and not each.is_null_baseline]
+        require(ran, "no system was measured")
         wrong = [
             f"{each.title} ({each.mode})" for each in ran if not all(run.manifest.oracle.verdict for run in each.runs)
         ]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import REPLICATES, BlockSample
-from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable
+from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, require
 from tidemark.analysis.statistics import FEWEST, BootstrapEstimate, generator, known, quantile
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
@@ -41,11 +41,9 @@ def of_operation(run: Run, operation: str, column: str) -> NDArray[np.int64]:
 
     Raise NotAvailable if tables are wrong.
     """
-    if not run.manifest.oracle.verdict:
-        raise NotAvailable(NOT_THE_SOURCE)
+    require(run.manifest.oracle.verdict, NOT_THE_SOURCE)
     values: NDArray[np.int64] = run.column(column)[run.words("call") == operation]
-    if not len(values):
-        raise NotAvailable(f"the run has no {operation}")
+    require(len(values), f"the run has no {operation}")
     return values
 
 
@@ -80,8 +78,7 @@ def _mean(run: Run, operation: str) -> BootstrapEstimate:
 
 def _rate(run: Run, operation: str) -> BootstrapEstimate:
     rows = of_operation(run, operation, "rows")
-    if not rows.all():
-        raise NotAvailable("there were no rows")
+    require(rows.all(), "there were no rows")
     return known(1e-3).ratio(mean_of(times(run, operation) / rows, run.label, operation, "mean"))
 
 
@@ -97,8 +94,7 @@ def _slowest(run: Run, operation: str) -> BootstrapEstimate:
 def _first(run: Run) -> BootstrapEstimate:
     """Return the process's first write over the median of the others: it connects, and runs code for the first time."""
     first, *others = times(run, WRITE)
-    if len(others) < 2:
-        raise NotAvailable("there are no others to hold the first against")
+    require(len(others) >= 2, "there are no others to hold the first against")
     return known(float(first / np.median(others)))
 
 
@@ -108,8 +104,7 @@ def _refused(run: Run) -> BootstrapEstimate:
     Raise NotAvailable if no file was closed there.
     """
     closed = of_operation(run, WRITE, "closed")
-    if not closed.sum():
-        raise NotAvailable("no file is closed by asking a NameNode")
+    require(closed.sum(), "no file is closed by asking a NameNode")
     refused = of_operation(run, WRITE, "refused").astype(np.float64)
     n, draws = len(refused), None
     if n >= FEWEST:
@@ -124,8 +119,7 @@ def _cpu(run: Run) -> BootstrapEstimate:
 def parts(run: Run) -> dict[str, NDArray[np.float64]]:
     """Return float64[writes] in seconds for each of STEPS; NotAvailable if the client reports no parts."""
     found = {step: of_operation(run, WRITE, f"{step}_ns") * SECONDS for step in STEPS}
-    if not any(each.any() for each in found.values()):
-        raise NotAvailable("a write of it is one call, which has no parts")
+    require(any(each.any() for each in found.values()), "a write of it is one call, which has no parts")
     return {step: np.asarray(each, np.float64) for step, each in found.items()}
 
 
@@ -134,8 +128,7 @@ def mean_parts(runs: Sequence[Run]) -> dict[str, float]:
 
     Raise NotAvailable if the client reports no parts.
     """
-    if not runs:
-        raise NotAvailable("there is no run")
+    require(runs, "there is no run")
     by_step = [parts(run) for run in runs]
     sums = {step: sum(float(each[step].mean()) for each in by_step) for step in STEPS}
     sums["rest"] = sum(float(times(run, WRITE).mean()) for run in runs) - sum(sums.values())
@@ -145,8 +138,7 @@ def mean_parts(runs: Sequence[Run]) -> dict[str, float]:
 def _part(run: Run, steps: tuple[str, ...], what: str, *, as_share: bool = False) -> BootstrapEstimate:
     by_step = parts(run)
     whole = np.asarray(sum(by_step[step] for step in steps), np.float64)
-    if not whole.all():
-        raise NotAvailable(f"{what} is no part of its writes")
+    require(whole.all(), f"{what} is no part of its writes")
     if as_share:
         return mean_of(100 * whole / times(run, WRITE), run.label, what, "share")
     return mean_of(whole, run.label, what)
@@ -154,15 +146,13 @@ def _part(run: Run, steps: tuple[str, ...], what: str, *, as_share: bool = False
 
 def _peak(run: Run) -> BootstrapEstimate:
     most = max(int(of_operation(run, each, "peak_bytes").max()) for each in (WRITE, READ))
-    if not most:
-        raise NotAvailable("the kernel keeps no peak of memory")
+    require(most, "the kernel keeps no peak of memory")
     return known(most / MEGABYTE)
 
 
 def _bytes(run: Run) -> BootstrapEstimate:
     footprint, rows = run.footprint, int(of_operation(run, WRITE, "rows")[-1])
-    if not footprint.data_files:
-        raise NotAvailable("no file is kept")
+    require(footprint.data_files, "no file is kept")
     return known(footprint.bytes / rows)
 
 
@@ -243,8 +233,7 @@ def fewest_cores(run_set: RunSet) -> int:
     Raise NotAvailable without a run.
     """
     found = {DeltarsSettings.of(each).cores for each in run_set.select() if each.runs}
-    if not found:
-        raise NotAvailable("no system was measured")
+    require(found, "no system was measured")
     return min(found)
 
 
@@ -256,8 +245,7 @@ def most_common(run_set: RunSet, stack: str) -> tuple[str, int]:
     for each in run_set.select(stack=stack, harness=False):
         if each.runs:
             systems.setdefault(DeltarsSettings.of(each).cell, set()).add(each.system)
-    if not systems:
-        raise NotAvailable("no system was measured")
+    require(systems, "no system was measured")
     return max(systems, key=lambda shape: (len(systems[shape]), size_of(shape[0]), -shape[1]))
 
 

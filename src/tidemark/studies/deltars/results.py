@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.metrics import require
 from tidemark.results.reference.run_files import RunFiles
-from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, of_series, with_runs
+from tidemark.results.report.summary_table import SystemRuns, of_series, questions_of, with_runs
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import chapter_of, claims_of, figure_specs_of, tables_of
 from tidemark.studies.deltars import published, tables
@@ -24,8 +24,7 @@ def _alike(asked: SystemRuns) -> Series:
     ran = with_runs(asked.series)
     data, cores = most_common(asked.measures.run_set, ran[0].stack)
     found = [each for each in ran if DeltarsSettings.of(each).cell == (data, cores)]
-    if not found:
-        raise NotAvailable(f"not measured with {data}, {processors_text(cores)}")
+    require(found, f"not measured with {data}, {processors_text(cores)}")
     return found[0]
 
 
@@ -34,23 +33,10 @@ def _note(asked: SystemRuns, _mode: str | None) -> str:
     return f"{data}, {processors_text(cores)}"
 
 
-QUESTIONS = (
-    SummaryMetric(
-        "whole-write", "Write", "s", of_series(WRITE_MEDIAN, _alike), note=_note,
-        hint="Median time of writing a table, whole and new: of those that most systems wrote the largest, with the "
-        "fewest processors.",
-        asks="Fastest write of a whole table",
-    ),
-    SummaryMetric(
-        "whole-read", "Read", "s", of_series(READ_MEDIAN, _alike), note=_note,
-        hint="Median time of reading it whole into memory.",
-        asks="Fastest read of a whole table",
-    ),
-    SummaryMetric(
-        "whole-bytes", "Bytes a row", "B", of_series(BYTES, _alike), note=_note,
-        hint="Data and metadata of it on the disk, by its rows.",
-    ),
-)  # fmt: skip
+METRICS = {"whole-write": WRITE_MEDIAN, "whole-read": READ_MEDIAN, "whole-bytes": BYTES}
+QUESTIONS = questions_of(
+    __file__, {key: of_series(quantity, _alike) for key, quantity in METRICS.items()}, dict.fromkeys(METRICS, _note)
+)
 
 
 def _values(run_set: RunSet) -> dict[str, str]:
@@ -80,7 +66,7 @@ RESULTS = Results(
     paper=chapter_of(
         STUDY, _values, Writer, lambda writer: (writer.writes, writer.legacy, writer.floor, writer.oracle)
     ),
-    notes=lambda _run_set: (tables.STAND_INS, tables.LEGACY),
+    notes=lambda _run_set: tuple(tables.NOTES("deltars")),
     questions=QUESTIONS,
     run_files=RunFiles((Done,), (TablesRecord,)),
 )

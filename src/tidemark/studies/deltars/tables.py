@@ -22,30 +22,8 @@ from tidemark.results.tables.table import (
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.views import all_runs
-from tidemark.studies.deltars import published
+from tidemark.studies.deltars import metrics, published
 from tidemark.studies.deltars.claims import DeltarsClaimData, decrease
-from tidemark.studies.deltars.metrics import (
-    COSTS,
-    MATERIALISE,
-    MATERIALISED,
-    MEANS,
-    MEDIANS,
-    RATES,
-    REFUSED,
-    SECONDS,
-    STEPS,
-    UPLOAD,
-    UPLOAD_SHARE,
-    WITH_SOURCE,
-    WRITE_MEAN,
-    by_refusals,
-    find,
-    in_order,
-    limit_of,
-    mean_parts,
-    sent_and_there,
-    tables_of,
-)
 from tidemark.studies.deltars.samples import READ, WRITE, DeltarsSettings, TablesRecord
 
 NOTES = notes_of(__file__)
@@ -55,26 +33,6 @@ HEAD: tuple[ComputedColumn[Series], ...] = (
     computed("cores", "Processors", lambda series: DeltarsSettings.of(series).cores),
 )
 HEADINGS = tuple(each.column for each in HEAD)
-STAND_INS = (
-    "HDFS stands in for HopsFS, whose servers are not published; TLS is off. It keeps one copy of each block, on this "
-    "machine, whose processors it shares with the client: if the client has one processor, it has the others."
-)
-SCOPE = (
-    "Our times are of the client's calls, with the rows in memory; the thesis's writes by delta-rs include reading "
-    "their source (see deltars-scopes), those of the legacy path do not. Both print means with bootstrapped intervals; "
-    "ours also shows the median. Nothing is flushed to the disk."
-)
-LEGACY = (
-    "The legacy path is rebuilt of public parts: rows of pandas as messages of Avro, an application of Spark that is a "
-    "process started for each write, a batch of the topic upserted by Hudi's release of today, a Flight server with "
-    "DuckDB. Hopsworks itself, YARN and Hudi's streamer are not there."
-)
-HOW = (
-    "Parts follow each other and overlap nowhere; of what goes on at once, the first of these has the time: a stage "
-    "that reads the topic, a call of HDFS, another stage, the driver. Calls of HDFS are those of names, and closing "
-    "files, in which a client waits until the NameNode knows the last block. What parts leave of a write is its "
-    "client's own: for delta-rs behind a topic its whole write."
-)
 LIMITED = {published.MATERIALISE: "Materialised", published.READ: "Read"}
 
 
@@ -99,16 +57,16 @@ def _times(builder: TableBuilder, operation: str, name: str, title: str) -> Tabl
     columns = (
         *HEAD,
         computed("n", "Repetitions", repetitions),
-        builder.metric("mean", MEANS[operation], "Mean"),
-        builder.metric("median", MEDIANS[operation], "Median"),
-        builder.metric("rate", RATES[operation], "Rows"),
+        builder.metric("mean", metrics.MEANS[operation], "Mean"),
+        builder.metric("median", metrics.MEDIANS[operation], "Median"),
+        builder.metric("rate", metrics.RATES[operation], "Rows"),
     )
     rows: list[list[Cell]] = []
-    for data in tables_of(builder.run_set):
-        rows += [[each.cell(series) for each in columns] for series in in_order(builder.run_set, data=data)]
+    for data in metrics.tables_of(builder.run_set):
+        rows += [[each.cell(series) for each in columns] for series in metrics.in_order(builder.run_set, data=data)]
         rows += _printed(operation, data)
     title, headings = f"{title}, compared with the thesis", [each.column for each in columns]
-    return builder.table(name, title, headings, rows, builder.runs, [STAND_INS, SCOPE, LEGACY])
+    return builder.table(name, title, headings, rows, builder.runs, NOTES("deltars-times"))
 
 
 def _printed(operation: str, data: str) -> Iterator[list[Cell]]:
@@ -127,7 +85,7 @@ def _ratios(builder: TableBuilder) -> Table:
     """Return each system's ratio to delta-rs on the local disk, and the thesis's for the corresponding pipeline."""
 
     def local(series: Series) -> Series | None:
-        return find(builder.run_set, "delta-rs-local", *DeltarsSettings.of(series).cell)
+        return metrics.find(builder.run_set, "delta-rs-local", *DeltarsSettings.of(series).cell)
 
     def measured(quantity: Metric, series: Series) -> BootstrapEstimate:
         first, second = (builder.measures.value(quantity, each) for each in (series, local(series)) if each is not None)
@@ -139,18 +97,18 @@ def _ratios(builder: TableBuilder) -> Table:
         own = None if is_local else published.of_system(series.system, operation, *cell)
         return published.ratio(own, published.printed(operation, published.LOCAL, *cell))
 
-    others = [each for each in in_order(builder.run_set) if local(each) not in (None, each)]
+    others = [each for each in metrics.in_order(builder.run_set) if local(each) not in (None, each)]
     chosen = [each for each in others if not each.is_null_baseline]
     columns = list(HEAD)
     for operation in (WRITE, READ):
         said = f"{operation.capitalize()}s"
-        for word, quantity in (("means", MEANS[operation]), ("medians", MEDIANS[operation])):
+        for word, quantity in (("means", metrics.MEANS[operation]), ("medians", metrics.MEDIANS[operation])):
             of_word = partial(measured, quantity)
             columns.append(computed(f"{operation}_{word}", f"{said}: {word}", of_word, "x", interval=True))
         columns.append(computed(f"{operation}_thesis", f"{said}: the thesis's", partial(printed, operation), "x"))
     runs = all_runs([*chosen, *(other for each in chosen if (other := local(each)))])
     title = "Systems against delta-rs on the local disk"
-    return builder.computed_table("deltars-ratios", title, columns, chosen, runs, [*NOTES("deltars-ratios"), STAND_INS])
+    return builder.computed_table("deltars-ratios", title, columns, chosen, runs, NOTES("deltars-ratios"))
 
 
 def _cores(builder: TableBuilder) -> Table:
@@ -158,7 +116,7 @@ def _cores(builder: TableBuilder) -> Table:
     claim_data = DeltarsClaimData(builder.measures)
 
     def measured(operation: str, series: Series) -> BootstrapEstimate:
-        return decrease(claim_data, MEANS[operation], series.system, *DeltarsSettings.of(series).cell)[0]
+        return decrease(claim_data, metrics.MEANS[operation], series.system, *DeltarsSettings.of(series).cell)[0]
 
     def printed(operation: str, series: Series) -> float | None:
         data, cores = DeltarsSettings.of(series).cell
@@ -170,24 +128,22 @@ def _cores(builder: TableBuilder) -> Table:
     for operation, title in ((WRITE, "Writes: less by"), (READ, "Reads: less by")):
         columns.append(computed(operation, title, partial(measured, operation), "%", interval=True))
         columns.append(computed(f"{operation}_thesis", "The thesis's", partial(printed, operation), "%"))
-    several = [each for each in in_order(builder.run_set) if DeltarsSettings.of(each).cores != 1]
+    several = [each for each in metrics.in_order(builder.run_set) if DeltarsSettings.of(each).cores != 1]
     chosen = [each for each in several if not each.is_null_baseline]
-    notes = [
-        "Of means: by how many percent the latency is below that with one processor; below 0 it is longer.",
-        "The client is bound to its processors before its libraries are loaded. " + STAND_INS,
-        *builder.run_set.notes,
-    ]
+    notes = [*NOTES("deltars-cores", stand_ins=NOTES("deltars")[0]), *builder.run_set.notes]
     return builder.series_table("deltars-cores", "What more processors bring", columns, chosen, notes)
 
 
 def _closes(builder: TableBuilder) -> Table:
     """Return a table of write times by the number of closes that the NameNode refused."""
-    mean = builder.metric("mean", REFUSED, "Refused, a write")
-    chosen = [each for each in in_order(builder.run_set) if any(run.column("closed").any() for run in each.runs)]
+    mean = builder.metric("mean", metrics.REFUSED, "Refused, a write")
+    chosen = [
+        each for each in metrics.in_order(builder.run_set) if any(run.column("closed").any() for run in each.runs)
+    ]
     rows = [
         [*head(series), mean.cell(series), refused, len(took), float(min(took)), median(took), max(took)]
         for series in chosen
-        for refused, took in by_refusals(series)
+        for refused, took in metrics.by_refusals(series)
     ]
     columns = (
         *HEADINGS, mean.column, Column("refused", "Refused"), Column("n", "Writes"), Column("least", "Shortest", "s"),
@@ -201,23 +157,25 @@ def _scopes(builder: TableBuilder) -> Table:
     """Return a table of the two ways in which the thesis timed a write."""
     columns = (
         *HEAD,
-        builder.metric("write", WRITE_MEAN, "The call"),
-        builder.metric("with_source", WITH_SOURCE, "With its source"),
-        builder.ratio("ratio", "Ratio", WITH_SOURCE, WRITE_MEAN),
+        builder.metric("write", metrics.WRITE_MEAN, "The call"),
+        builder.metric("with_source", metrics.WITH_SOURCE, "With its source"),
+        builder.ratio("ratio", "Ratio", metrics.WITH_SOURCE, metrics.WRITE_MEAN),
     )
-    chosen = [each for each in in_order(builder.run_set) if not each.is_null_baseline]
+    chosen = [each for each in metrics.in_order(builder.run_set) if not each.is_null_baseline]
     return builder.series_table("deltars-scopes", "What is timed of a write", columns, chosen, NOTES("deltars-scopes"))
 
 
 def _costs(builder: TableBuilder) -> Table:
-    columns = (*HEAD, *(builder.metric(key, each) for key, each in COSTS.items()))
+    columns = (*HEAD, *(builder.metric(key, each) for key, each in metrics.COSTS.items()))
     title = "Costs of a complete table other than time"
-    return builder.series_table("deltars-costs", title, columns, in_order(builder.run_set), NOTES("deltars-costs"))
+    return builder.series_table(
+        "deltars-costs", title, columns, metrics.in_order(builder.run_set), NOTES("deltars-costs")
+    )
 
 
 def _oracle(builder: TableBuilder) -> Table:
     rows: list[list[Cell]] = []
-    for series in in_order(builder.run_set):
+    for series in metrics.in_order(builder.run_set):
         for run in series.runs:
             oracle = run.manifest.oracle
             held = "holds" if oracle.verdict else f"DOES NOT HOLD: {run.manifest.marks[0]}"
@@ -272,40 +230,40 @@ def _thesis(builder: TableBuilder) -> Table:
 
 def _steps(builder: TableBuilder) -> Table:
     """Return the parts of a write that goes through servers, next to the two parts that the thesis prints."""
-    metrics = (
-        builder.metric("uploaded", UPLOAD, "Upload"),
-        builder.metric("materialised", MATERIALISED, "Materialised"),
-        builder.metric("share", UPLOAD_SHARE, "Upload, of the write"),
+    shown = (
+        builder.metric("uploaded", metrics.UPLOAD, "Upload"),
+        builder.metric("materialised", metrics.MATERIALISED, "Materialised"),
+        builder.metric("share", metrics.UPLOAD_SHARE, "Upload, of the write"),
     )
     rows: list[list[Cell]] = []
-    shown: list[Series] = []
-    for data in tables_of(builder.run_set):
-        for series in in_order(builder.run_set, data=data):
+    chosen: list[Series] = []
+    for data in metrics.tables_of(builder.run_set):
+        for series in metrics.in_order(builder.run_set, data=data):
             with suppress(NotAvailable):
-                parts = [each or None for each in mean_parts(series.runs).values()]
-                rows.append([*head(series), *parts, *(each.cell(series) for each in metrics)])
-                shown.append(series)
+                parts = [each or None for each in metrics.mean_parts(series.runs).values()]
+                rows.append([*head(series), *parts, *(each.cell(series) for each in shown)])
+                chosen.append(series)
         for cores in published.CORES:
             if legacy := published.legacy_parts(data, cores):
-                nothing: list[Cell] = [None] * (len(STEPS) + 1)
+                nothing: list[Cell] = [None] * (len(metrics.STEPS) + 1)
                 share = 100 * legacy[0] / sum(legacy)
                 rows.append([published.TITLES[published.LEGACY], data, cores, *nothing, *legacy, share])
-    parted = (Column(step, title, "s") for step, title in {**STEPS, "rest": "Rest"}.items())
-    columns = (*HEADINGS, *parted, *(each.column for each in metrics))
-    notes = [HOW, LEGACY, STAND_INS]
-    return builder.table("deltars-steps", "What a write is made of", columns, rows, all_runs(shown), notes)
+    parted = (Column(step, title, "s") for step, title in {**metrics.STEPS, "rest": "Rest"}.items())
+    columns = (*HEADINGS, *parted, *(each.column for each in shown))
+    notes = NOTES("deltars-steps")
+    return builder.table("deltars-steps", "What a write is made of", columns, rows, all_runs(chosen), notes)
 
 
 def _limit(builder: TableBuilder) -> Table:
     """Return the legacy path's times by the rows in the table, if an application takes a limited number of messages."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    for series in in_order(builder.run_set):
+    for series in metrics.in_order(builder.run_set):
         for run in series.runs:
-            limit = limit_of(run)
+            limit = metrics.limit_of(run)
             if limit is not None:
                 runs.append(run)
-                sent, there = sent_and_there(run)
+                sent, there = metrics.sent_and_there(run)
                 held = f"{limit:,}" if limit else "none"
                 rows.append([*head(series), sent, held, there, *_by_row(sent, there, _seconds(run))])
     for data, sent in published.ROWS.items():
@@ -323,23 +281,15 @@ def _limit(builder: TableBuilder) -> Table:
             )
         ),
     )  # fmt: skip
-    notes = [
-        f"Hudi's streamer takes {published.LIMIT:,} messages of a topic in a run unless it is set otherwise. The "
-        "thesis does not mention it and counted no rows: its tables are shown with the rows that such a limit would "
-        "leave.",
-        published.limited(),
-        "Tidemark's rows are counted: those that were sent, and those that the client read back. A table that lacks "
-        "rows fails the oracle, and its times are shown nowhere else.",
-        LEGACY,
-    ]
+    notes = NOTES("deltars-limit", limit=published.LIMIT, limited=published.limited())
     return builder.table("deltars-limit", "Times by the rows that a limit leaves", columns, rows, runs, notes)
 
 
 def _seconds(run: Run) -> tuple[float, ...]:
     """Return the mean seconds of materialising and of reading, even for tables that differ from their source."""
     calls = run.words("call")
-    materialised = sum(float(run.column(f"{step}_ns")[calls == WRITE].mean()) for step in MATERIALISE)
-    return SECONDS * materialised, SECONDS * float(run.column("elapsed_ns")[calls == READ].mean())
+    materialised = sum(float(run.column(f"{step}_ns")[calls == WRITE].mean()) for step in metrics.MATERIALISE)
+    return metrics.SECONDS * materialised, metrics.SECONDS * float(run.column("elapsed_ns")[calls == READ].mean())
 
 
 def _by_row(sent: int, there: int, times: tuple[float, ...]) -> list[Cell]:

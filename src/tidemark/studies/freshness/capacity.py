@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.formatting import listed
-from tidemark.analysis.metrics import HIGHER, LOWER, Metric, NotAvailable
+from tidemark.analysis.metrics import HIGHER, LOWER, Metric, NotAvailable, require
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate, generator, known, quantile, theil_sen
 from tidemark.runs.run import Run
 from tidemark.studies.freshness.record import End, FreshnessRecord, RampStep, is_unfinished
@@ -77,12 +77,9 @@ def steps(run: Run) -> Iterator[Step]:
 
 def _unjudged(run: Run) -> Iterator[Step]:
     """Yield the same steps without slopes, which require reading and resampling the commits."""
-    record = run.record(FreshnessRecord)
-    if record.ramp is None:
-        raise NotAvailable(ONE_RATE)
-    oracle, ramp = run.manifest.oracle, record.ramp
-    if not oracle.verdict and not is_unfinished(oracle, record.gave_up):
-        raise NotAvailable(NOT_ONCE)
+    record, oracle = run.record(FreshnessRecord), run.manifest.oracle
+    ramp = require(record.ramp, ONE_RATE)
+    require(oracle.verdict or is_unfinished(oracle, record.gave_up), NOT_ONCE)
     for number, step in enumerate(ramp.steps, 1):
         end = ramp.end if number == len(ramp.steps) and ramp.end != End.STEPS else None
         yield Step(**asdict(step), slope=None, end=end)
@@ -98,8 +95,7 @@ def held(run: Run) -> tuple[Step, Step | None]:
     ended = next((place for place, step in enumerate(climbed) if step.verdict in (GROWS, LATE)), len(climbed))
     highest = max((place for place, step in enumerate(climbed[:ended]) if step.verdict == HOLDS), default=None)
     if highest is None:
-        if not climbed:
-            raise NotAvailable("the climb has no step")
+        require(climbed, "the climb has no step")
         raise NotAvailable(f"at {climbed[0].rate:,} events/s, the lowest rate of the climb: the lag {said(climbed[0])}")
     return climbed[highest], next(iter(climbed[highest + 1 :]), None)
 
@@ -141,8 +137,7 @@ def capacity(runs: Sequence[Run]) -> Capacity:
 
     Raises NotAvailable if one of them has no step that holds.
     """
-    if not runs:
-        raise NotAvailable("not measured")
+    require(runs, "not measured")
     last, following = min(map(held, runs), key=lambda found: (found[0].rate, is_least(found[1])))
     return Capacity(last.rate, len(runs), following)
 
@@ -162,9 +157,7 @@ class OfStep:
 
     def _of(self, rate: int, run: Run) -> BootstrapEstimate:
         found = next((step for step in _unjudged(run) if step.rate == rate), None)
-        if found is None:
-            raise NotAvailable(f"its climb has no step of {rate:,} events/s")
-        return self.how(run, found)
+        return self.how(run, require(found, f"its climb has no step of {rate:,} events/s"))
 
 
 def _age(run: Run, step: Step, probability: float) -> BootstrapEstimate:
@@ -194,11 +187,12 @@ def _files(_run: Run, step: Step) -> BootstrapEstimate:
     return known(step.files * MILLION / step.events)
 
 
+def _capacity(run: Run) -> BootstrapEstimate:
+    return capacity([run]).replicates
+
+
 AGE_P50 = OfStep("p50", "s", "Age when seen: median", partial(_age, probability=0.5))
 AGE_P95 = OfStep("p95", "s", "Age when seen: p95", partial(_age, probability=0.95))
 STEP_CPU = OfStep("CPU", "CPU-s", "CPU-seconds, a million events", _cpu)
 STEP_FILES = OfStep("files", "files", "Files, a million events", _files)
-CAPACITY = Metric(
-    "capacity", "events/s", "Capacity", lambda run: capacity([run]).replicates, HIGHER, "capacity", "Events",
-    ("more", "fewer"),
-)  # fmt: skip
+CAPACITY = Metric("capacity", "events/s", "Capacity", _capacity, HIGHER, "capacity", "Events", ("more", "fewer"))

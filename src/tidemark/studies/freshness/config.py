@@ -6,7 +6,9 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from tidemark.settings import DAY, UNIQUE, Protocols, Seconds, Shipped, Systems, Text, about, one_of_these
+from tidemark.settings import DAY, UNIQUE, Protocols, Seconds, Systems, Text, about, one_of_these, shipped
+
+DEFAULTS = shipped(__file__)
 
 Rate = Annotated[int, Meta(ge=1, le=100_000)]
 WHEN, KINDS = "event|[1-9][0-9]*(ms|s|rows)", "merge|expire|flush|checkpoint"
@@ -123,64 +125,19 @@ class Protocol(Struct, frozen=True, kw_only=True):
     ]
 
 
-POLICIES = ["event", "100ms", "1s", "10s", "1000rows"]
-KEPT = [
-    "ducklake", "ducklake-inlined-postgres", "ducklake-inlined", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs",
-]  # fmt: skip
-SMOKE = {
-    "policies": [], "intervals": [], "rate": 200, "rates": [200], "policy": "1s", "kills": 1, "kill_rate": 200,
-    "kill_seconds": 3, "window_seconds": 3, "drain_seconds": 20,
-    "upkeep": {
-        "systems": ["ducklake", "delta-rs"], "policies": ["100ms all 10"], "rates": [200], "window_seconds": 3,
-    },
-}  # fmt: skip
-QUICK = {
-    "policies": POLICIES, "intervals": ["1s"], "rate": 1000, "rates": [1000], "policy": "1s", "kills": 2,
-    "kill_rate": 200, "kill_seconds": 5, "window_seconds": 8, "drain_seconds": 120, "own_drain_seconds": 20,
-    "ramp": {"rate": 1000, "steps": 6, "step_seconds": 8, "without": ["kafka-connect-iceberg"]},
-    "upkeep": {
-        "systems": KEPT, "rates": [1000], "window_seconds": 20,
-        "policies": ["100ms none", "100ms merge 20", "100ms all 20", "100ms all 20 beside"],
-    },
-}  # fmt: skip
-THESIS = {
-    "policies": POLICIES, "intervals": ["1s", "5s", "30s", "300s"], "rate": 1000,
-    "rates": [100, 300, 1000, 3000, 10000], "policy": "1s", "kills": 2, "kill_rate": 1000, "kill_seconds": 60,
-    "window_seconds": 300, "drain_seconds": 700, "ramp": {"rate": 100, "steps": 10, "step_seconds": 60},
-    "upkeep": {
-        "systems": KEPT, "rates": [100, 1000], "window_seconds": 300,
-        "policies": [
-            "100ms none", "100ms merge 500", "100ms all 500", "100ms all 500 beside", "1s none", "1s all 50",
-        ],
-    },
-}  # fmt: skip
-
-
 class FreshnessConfig(Struct, frozen=True, kw_only=True):
     """Age of events when a reader of the table sees them, at a set rate: Tidemark's own consumers with a writing
     policy, and pipelines that read the topic themselves.
     """
 
-    protocols: Protocols[Protocol] = Shipped(smoke=SMOKE, quick=QUICK, thesis=THESIS)
+    protocols: Protocols[Protocol] = DEFAULTS["protocols"]
     systems: Annotated[
         Systems,
         about(
             "The systems to measure, by name: tables, which Tidemark's own consumer writes to, and pipelines. A "
             "variant is a new name with 'like' and the options that differ."
         ),
-    ] = Shipped(
-        {
-            "ducklake": {},
-            "iceberg-pyiceberg": {},
-            "delta-rs": {},
-            "kafka-connect-iceberg": {},
-            "kafka-connect-iceberg-prompt": {
-                "like": "kafka-connect-iceberg",
-                "title": "Kafka Connect (Iceberg), prompt",
-                "prompt": True,
-            },
-        }
-    )
+    ] = DEFAULTS["systems"]
     catalog: Annotated[
         str,
         one_of_these("reference", "polaris"),

@@ -14,30 +14,22 @@ from matplotlib.transforms import Bbox
 
 from tidemark.analysis.formatting import listed
 from tidemark.analysis.measures import NotAvailable
-from tidemark.analysis.metrics import Metric
+from tidemark.analysis.metrics import Metric, require
 from tidemark.planner.frontier import unbeaten
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec, Look
+from tidemark.results.tables.table import notes_of
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
+from tidemark.studies.freshness import metrics
 from tidemark.studies.freshness.capacity import AGE_P95, STEP_CPU, STEP_FILES, OfStep, capacity
-from tidemark.studies.freshness.frontier import frontier_sentence, policy_costs
-from tidemark.studies.freshness.metrics import (
-    CPU,
-    FILES,
-    SEEN_P95,
-    STRETCHES,
-    alike,
-    climbed,
-    lag,
-    policy_of,
-    steady,
-)
+from tidemark.studies.freshness.frontier import frontier_sentence, pipeline_costs, policy_costs
 from tidemark.studies.freshness.settings import FreshnessSettings
 
+NOTES = notes_of(__file__)
 COST_TITLE, LAG_TITLE = "Freshness against cost", "How far tables lag behind the topic"
 FRONTIER_TITLE = "Freshness against cost with upkeep"
-PROCESSOR, DISK = (CPU, STEP_CPU), (FILES, STEP_FILES)
+PROCESSOR, DISK = (metrics.CPU, STEP_CPU), (metrics.FILES, STEP_FILES)
 
 
 def figure_specs() -> Iterator[FigureSpec]:
@@ -48,9 +40,7 @@ def figure_specs() -> Iterator[FigureSpec]:
 
 def _rate(run_set: list[Series]) -> int:
     """Return the rate at which most policies were measured."""
-    rates = [FreshnessSettings.of(each).rate for each in run_set if each.runs]
-    if not rates:
-        raise NotAvailable("no system was measured")
+    rates = require([FreshnessSettings.of(each).rate for each in run_set if each.runs], "no system was measured")
     return max(sorted(set(rates)), key=rates.count)
 
 
@@ -74,7 +64,7 @@ def _point(context: FigureContext, series: Series, quantity: Metric, of_step: Of
     climbs = bool(FreshnessSettings.of(series).steps)
     try:
         rate = capacity(series.counted_runs).rate if climbs else 0
-        asked = (AGE_P95.at(rate), of_step.at(rate)) if climbs else (SEEN_P95, quantity)
+        asked = (AGE_P95.at(rate), of_step.at(rate)) if climbs else (metrics.SEEN_P95, quantity)
         age, spent = (context.measures.value(each, series).value for each in asked)
     except NotAvailable:
         return None
@@ -108,10 +98,10 @@ def _say(axes: Axes, frame: pd.DataFrame, look: Look) -> None:
 
 def cost(context: FigureContext) -> DrawnFigure:
     """Draw the p95 age when seen (across) by CPU-seconds (left) and by files (right); all axes logarithmic."""
-    every = steady(context.run_set)
+    every = metrics.steady(context.run_set)
     rate = _rate(every)
     systems: dict[str, list[Series]] = {}
-    for series in (*every, *climbed(context.run_set)):
+    for series in (*every, *metrics.climbed(context.run_set)):
         settings = FreshnessSettings.of(series)
         if rate == settings.rate or settings.steps:
             systems.setdefault(series.system, []).append(series)
@@ -142,29 +132,20 @@ def cost(context: FigureContext) -> DrawnFigure:
         axes.grid()
         axes.set_xlabel("age when seen, p95 (s), log scale")
         axes.set_ylabel(f"{what}, a million events")
-    if not runs:
-        raise NotAvailable("no run has an age and a cost")
+    require(runs, "no run has an age and a cost")
     last, *rest = [axes for axes in reversed(panels) if axes.legend_]
     for axes in rest:
         axes.legend([], [], frameon=False)
     plots.legend_beside(last)
     encodings = sorted({FreshnessSettings.of(each).encoding for of_system in systems.values() for each in of_system})
-    notes = [
-        f"{rate:,} events a second are due, as {' or '.join(encodings)}; a point is a writing policy, or the commit "
-        "interval of a pipeline. Further left is younger, further down is cheaper. CPU-seconds: of consumers or "
-        "pipeline and of the table's servers; files: data and metadata. Hollow: at the highest rate that the table "
-        "keeps up with, which is next to the mark.",
-        context.run_set.coverage,
-    ]
+    notes = [*NOTES("freshness-cost", rate=rate, encodings=" or ".join(encodings)), context.run_set.coverage]
     notes += [f"Not drawn: {', '.join(without)}."] if without else []
     return context.finish(made, COST_TITLE, notes, runs)
 
 
 def frontier(context: FigureContext) -> DrawnFigure:
     """Draw the p99 age when seen (across) by CPU-seconds, a mark per policy of upkeep; unbeaten ones are joined."""
-    every = policy_costs(context.measures)
-    if not every:
-        raise NotAvailable("no policy of upkeep was measured")
+    every = require(policy_costs(context.measures), "no policy of upkeep was measured")
     rate = _rate([series for series, _ in every])
     found = [(series, cost) for series, cost in every if cost.rate == rate]
     best = unbeaten(cost for _, cost in found)
@@ -177,6 +158,14 @@ def frontier(context: FigureContext) -> DrawnFigure:
     ]
     frame = pd.DataFrame(points).sort_values(["system", "age", "cost"])
     plots.lines(axes, frame, "age", "cost", context.look, joined=False, legend=True)
+    piped = pipeline_costs(context.measures, rate)
+    if piped:
+        points = [
+            {"system": each.series.title, **asdict(Point(each.fresh_s, each.cpu_s, each.interval, False))}
+            for each in piped
+        ]
+        plots.lines(axes, points, "age", "cost", context.look, joined=False, hollow=True, legend=True)
+        frame = pd.concat([frame, pd.DataFrame(points)])
     line = [each.fresh_s for each in best], [each.cpu_s for each in best]
     axes.plot(*line, color=style.FAINT, linewidth=0.8, zorder=0)
     plots.log_axis(axes)
@@ -186,14 +175,14 @@ def frontier(context: FigureContext) -> DrawnFigure:
     axes.set_xlabel("age when seen, p99 (s), log scale")
     axes.set_ylabel("CPU-seconds, a million events, log scale")
     plots.legend_beside(axes)
-    notes = [
-        f"{rate:,} events a second are due; a mark is a policy: when the consumer commits, and what is done to the "
-        "table after how many commits. The line joins the policies that no other one beats in p99 age, CPU-seconds and "
-        "longest stall at once: one of them can lie above another for its shorter stall. CPU-seconds: of the consumer "
-        "and the table's servers, with the upkeep.",
-        context.run_set.coverage,
-    ]
-    runs = [run for series, _ in found for run in series.counted_runs]
+    notes = [*NOTES("freshness-frontier", rate=rate), context.run_set.coverage]
+    if piped:
+        notes.append(
+            f"Hollow: pipelines, at the commit interval that they are told ({listed([each.words for each in piped])}). "
+            "Their stalls are not seen from outside, so they are not compared with the line."
+        )
+    drawn = [*(series for series, _ in found), *(each.series for each in piped)]
+    runs = [run for series in drawn for run in series.counted_runs]
     return context.finish(made, FRONTIER_TITLE, notes, runs, frontier_sentence([cost for _, cost in found]))
 
 
@@ -204,7 +193,7 @@ def _upkeep_label(series: Series) -> str:
 
 def over_time(context: FigureContext) -> DrawnFigure:
     """Draw the lag in seconds (left) and in events (right) over the window, for systems with equal commit intervals."""
-    chosen = alike([each for each in steady(context.run_set) if each.runs])
+    chosen = metrics.alike([each for each in metrics.steady(context.run_set) if each.runs])
     made = style.frame(style.PAGE, 2.3)
     panels = made.pair(0.55, 0.6, 1.75)
     runs: list[Run] = []
@@ -213,14 +202,13 @@ def over_time(context: FigureContext) -> DrawnFigure:
     for series in chosen:
         with suppress(NotAvailable):
             run = series.counted_runs[0]
-            found = lag(run)
+            found = metrics.lag(run)
             kinds = {"system": series.title, "at": found.at_s, "lag (s)": found.oldest_s, "lag (events)": found.events}
             frames.append(pd.DataFrame(kinds))
             runs.append(run)
             continue
         without.append(series.title)
-    if not runs:
-        raise NotAvailable("no run has seen all of its events")
+    require(runs, "no run has seen all of its events")
     for axes, what in zip(panels, ("lag (s)", "lag (events)"), strict=True):
         plots.lines(axes, pd.concat(frames), "at", what, context.look, legend=axes is panels[1], markersize=2.2)
         plots.log_axis(axes, "y")
@@ -231,9 +219,9 @@ def over_time(context: FigureContext) -> DrawnFigure:
     rate = FreshnessSettings.of(chosen[0]).rate
     encodings = sorted({FreshnessSettings.of(each).encoding for each in chosen})
     notes = [
-        f"{rate:,} events a second are due, as {' or '.join(encodings)}, commits {policy_of(chosen[0])}. Right "
+        f"{rate:,} events a second are due, as {' or '.join(encodings)}, commits {metrics.policy_of(chosen[0])}. Right "
         "before a reader sees more: the age of the oldest unseen event, and the number of unseen events. A point is "
-        f"the most in 1/{STRETCHES} of the time until all were seen.",
+        f"the most in 1/{metrics.STRETCHES} of the time until all were seen.",
         context.run_set.coverage,
     ]
     notes += [f"Not drawn: {listed(without)}."] if without else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from tidemark.analysis.formatting import listed, number
-from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.metrics import NotAvailable, require
 from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.runs.runset import Series
 from tidemark.studies.freshness.capacity import capacity
@@ -31,10 +31,7 @@ class Writer(SentenceWriter):
     names = ("ages", "price", "behind", "capacity", "reads", "killed", "upkeep")
 
     def _measured(self) -> list[Series]:
-        found = [each for each in steady(self.run_set) if each.runs]
-        if not found:
-            raise NotAvailable("no system was measured")
-        return found
+        return require([each for each in steady(self.run_set) if each.runs], "no system was measured")
 
     def _alike(self) -> list[Series]:
         """Return one series per system, with the rate and the commit interval that most systems share."""
@@ -62,8 +59,7 @@ class Writer(SentenceWriter):
                     grows.append(f"{each.title} ({policy_of(each)}, {FreshnessSettings.of(each).rate:,} events/s)")
                 else:
                     holds += 1
-        if not grows and not holds:
-            raise NotAvailable("no series has commits enough to judge its lag by")
+        require(grows or holds, "no series has commits enough to judge its lag by")
         if not grows:
             return f"In none of {holds} series does the lag grow while events arrive, as far as intervals tell."
         return (
@@ -82,8 +78,7 @@ class Writer(SentenceWriter):
                 below.append(f"{each.title} ({absent})")
                 continue
             found.append((most.rate, f"{each.title} {'at least ' if most.is_least else ''}{most.rate:,}"))
-        if not found and not below:
-            raise NotAvailable("no rate was raised step by step")
+        require(found or below, "no rate was raised step by step")
         lines = [f"{', '.join(words for _, words in sorted(found, reverse=True))}"] if found else []
         lines += [f"none for {listed(below)}"] if below else []
         return (
@@ -105,8 +100,7 @@ class Writer(SentenceWriter):
                     names = listed([name for name, _ in reads.maintained])
                     words += f", {number(reads.after.sum_s[0], 2)} s after {names}"
                 most[each.title] = max(most.get(each.title, (0, "")), (record.commits, f"{each.title}: {words}"))
-        if not most:
-            raise NotAvailable("no table was read at its end")
+        require(most, "no table was read at its end")
         return (
             "The first sum over all rows takes a client that never wrote to the table, where a system made most "
             f"commits: {'; '.join(words for _, (_, words) in sorted(most.items()))}."
@@ -117,9 +111,7 @@ class Writer(SentenceWriter):
 
     def killed(self) -> str:
         """Return a sentence on the systems whose tables hold each event once after kills, and on the others."""
-        series = [each for each in killed(self.run_set) if each.runs]
-        if not series:
-            raise NotAvailable("nothing was killed")
+        series = require([each for each in killed(self.run_set) if each.runs], "nothing was killed")
         exact = [each.title for each in series if all(run.manifest.oracle.verdict for run in each.runs)]
         wrong = [
             f"{each.title} ({run.manifest.oracle.missing:,} missing, {run.manifest.oracle.duplicated:,} more than once)"

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
+from tidemark.analysis.formatting import number
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.metrics import NotAvailable, require
 from tidemark.planner.frontier import PolicyCost, unbeaten
+from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.freshness.metrics import CPU, SEEN_P99, STALL, place_of
+from tidemark.studies.freshness.metrics import CPU, SEEN_P99, STALL, place_of, steady
 from tidemark.studies.freshness.settings import FreshnessSettings
 from tidemark.studies.freshness.upkeep import Upkeep
+from tidemark.systems.registry import registry
+from tidemark.systems.sinks import StreamingSink
 
 
 def upkeep_of(series: Series) -> Upkeep:
@@ -26,8 +31,7 @@ def maintained(run_set: RunSet) -> list[Series]:
 
 def cost_of(measures: Measures, series: Series) -> PolicyCost:
     """Return the costs of the policy of `series`; raise NotAvailable if one of them was not measured."""
-    if not series.runs:
-        raise NotAvailable(series.missing())
+    require(series.runs, series.missing())
     fresh, cpu, stall = (measures.value(each, series).value for each in (SEEN_P99, CPU, STALL))
     settings = FreshnessSettings.of(series)
     policy = f"{settings.rules.words}, {upkeep_of(series).words}"
@@ -43,6 +47,42 @@ def policy_costs(measures: Measures) -> list[tuple[Series, PolicyCost]]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class PipelineCost:
+    """Measured costs of a pipeline at its commit interval. Its stalls are not seen from outside."""
+
+    series: Series
+    fresh_s: float  # p99 of the ages of events when a reader saw them
+    cpu_s: float  # CPU-seconds of the pipeline and the servers per million events
+
+    @property
+    def interval(self) -> str:
+        return FreshnessSettings.of(self.series).policy
+
+    @property
+    def words(self) -> str:
+        every = FreshnessSettings.of(self.series).rules.words
+        return (
+            f"{self.series.title} {every}: {number(self.fresh_s, 2)} s fresh, {number(self.cpu_s, 2)} CPU-s a million "
+            "events"
+        )
+
+
+def pipeline_costs(measures: Measures, rate: int) -> list[PipelineCost]:
+    """Return what the pipelines cost at `rate` events per second, of those whose tables hold each event once."""
+    found = []
+    for series in steady(measures.run_set):
+        if FreshnessSettings.of(series).rate == rate and any(map(_is_of_pipeline, series.runs)):
+            with suppress(NotAvailable):
+                fresh, cpu = (measures.value(each, series).value for each in (SEEN_P99, CPU))
+                found.append(PipelineCost(series, fresh, cpu))
+    return found
+
+
+def _is_of_pipeline(run: Run) -> bool:
+    return issubclass(registry().get(run.manifest.system.base, object), StreamingSink)
+
+
 def policies(measures: Measures) -> Iterator[PolicyCost]:
     """Yield the costs of the policies of upkeep under all stacks."""
     for series in measures.run_set.series:
@@ -53,8 +93,7 @@ def policies(measures: Measures) -> Iterator[PolicyCost]:
 
 def frontier_sentence(costs: Sequence[PolicyCost]) -> str:
     """Return which policies no other one beats, for each rate; raise NotAvailable if there are no costs."""
-    if not costs:
-        raise NotAvailable("no policy of upkeep was measured")
+    require(costs, "no policy of upkeep was measured")
     lines = []
     for rate in sorted({each.rate for each in costs}):
         of_rate = [each for each in costs if each.rate == rate]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable
+from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable, require
 from tidemark.analysis.statistics import BootstrapEstimate, generator, known, quantile, share
 from tidemark.planner.cost_model import Age
 from tidemark.runs.run import Run
@@ -31,10 +31,8 @@ RAISED = "its rate was raised step by step"
 
 
 def sound(run: Run) -> Run:
-    if not run.manifest.oracle.verdict:
-        raise NotAvailable(LATE if unfinished(run) else NOT_ONCE)
-    if run.record(FreshnessRecord).ramp is not None:
-        raise NotAvailable(RAISED)
+    require(run.manifest.oracle.verdict, LATE if unfinished(run) else NOT_ONCE)
+    require(run.record(FreshnessRecord).ramp is None, RAISED)
     return run
 
 
@@ -47,8 +45,7 @@ def _age(run: Run, column: str, probability: float) -> BootstrapEstimate:
     """Return a quantile of the events' ages, in seconds; samples are in the order of their due times."""
     ages = sound(run).column(column)
     least = round(1 / (1 - probability))
-    if len(ages) < least:
-        raise NotAvailable(f"needs {least:,} events, the run has {len(ages):,}")
+    require(len(ages) >= least, f"needs {least:,} events, the run has {len(ages):,}")
     return quantile(BlockSample.prepare(ages, generator(run.label, column)), probability).scaled(SECONDS)
 
 
@@ -112,8 +109,7 @@ def _slope(run: Run) -> BootstrapEstimate:
 
     Seconds per second: above 0 the table falls behind. From commits while events arrive, with their mean interval.
     """
-    if run.record(FreshnessRecord).kills:
-        raise NotAvailable("it was killed")
+    require(not run.record(FreshnessRecord).kills, "it was killed")
     commit, ages = sound(run).column("commit"), run.column("elapsed_ns")
     last = np.flatnonzero(np.diff(commit, append=commit[-1] + 1))
     at = (run.column("start_ns") + ages)[last]
@@ -136,16 +132,12 @@ def _cpu(run: Run) -> BootstrapEstimate:
 
 
 def _upkeep(run: Run) -> UpkeepRecord:
-    found = sound(run).record(FreshnessRecord).upkeep
-    if found is None:
-        raise NotAvailable("its series has no policy of upkeep")
-    return found
+    return require(sound(run).record(FreshnessRecord).upkeep, "its series has no policy of upkeep")
 
 
 def _stall(run: Run) -> BootstrapEstimate:
     found = _upkeep(run)
-    if not found.commits:
-        raise NotAvailable("no commit began in the window")
+    require(found.commits, "no commit began in the window")
     return known(found.longest_busy_s)
 
 
@@ -154,17 +146,14 @@ def _peak(run: Run) -> BootstrapEstimate:
 
 
 def _peak_of_upkeep(run: Run) -> BootstrapEstimate:
-    calls = _upkeep(run).calls
-    if not calls:
-        raise NotAvailable("there was no upkeep")
+    calls = require(_upkeep(run).calls, "there was no upkeep")
     return known(max(call.peak_bytes for call in calls) / MILLION)
 
 
 def _written(run: Run) -> BootstrapEstimate:
     """Return megabytes per million events that the consumer and the table's servers sent to a disk, now or later."""
     found = _upkeep(run)
-    if run.record(FreshnessRecord).unseen:
-        raise NotAvailable("a part of the table is on a server that is not ours")
+    require(not run.record(FreshnessRecord).unseen, "a part of the table is on a server that is not ours")
     whole = sum(size for _, size in found.written_bytes)
     if whole <= 0:
         raise NotAvailable("nothing was seen to be written")
@@ -186,18 +175,15 @@ def _written_by_upkeep(run: Run) -> BootstrapEstimate:
 def _files(run: Run) -> BootstrapEstimate:
     """Return data and metadata files on disk per million events; both include the uncounted events."""
     footprint, oracle = run.footprint, run.manifest.oracle
-    if not footprint.data_files:
-        raise NotAvailable("no data file is kept")
+    require(footprint.data_files, "no data file is kept")
     return known(footprint.files * MILLION / max(oracle.expected, 1))
 
 
 def not_once(run: Run) -> BootstrapEstimate:
     """Return the share of events that are missing or present more than once, with a Jeffreys interval."""
     oracle = run.manifest.oracle
-    if not oracle.applicable:
-        raise NotAvailable("nothing is stored")
-    if unfinished(run):
-        raise NotAvailable(LATE)
+    require(oracle.applicable, "nothing is stored")
+    require(not unfinished(run), LATE)
     wrong, whole = oracle.missing + oracle.duplicated, oracle.expected
     return share(wrong, whole, generator(run.label, "not once"))
 
@@ -261,8 +247,7 @@ def alike(series: Sequence[Series]) -> list[Series]:
     """
     timed = [each for each in series if FreshnessSettings.of(each).rules.interval_ms is not None]
     shapes = [(settings.policy, settings.rate) for settings in map(FreshnessSettings.of, timed)]
-    if not shapes:
-        raise NotAvailable("no system commits by the clock")
+    require(shapes, "no system commits by the clock")
     common = max(sorted(set(shapes)), key=lambda shape: (shapes.count(shape), shape[1]))
     return [each for each, shape in zip(timed, shapes, strict=True) if shape == common]
 

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from tidemark.analysis.metrics import HIGHER, NotAvailable
+from tidemark.analysis.metrics import require
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.claims.claim_data import ClaimData, LossClaimData
 from tidemark.results.claims.measures import GENERAL, Measure, Measured, measure
 from tidemark.results.publication import Publication
 from tidemark.results.reference.run_files import RunFiles
-from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, of_series
+from tidemark.results.report.summary_table import SystemRuns, of_series, questions_of
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import chapter_of, claims_of, figure_specs_of, tables_of
-from tidemark.studies.freshness import tables
+from tidemark.studies.freshness import metrics, tables
 from tidemark.studies.freshness.capacity import capacity
 from tidemark.studies.freshness.findings import Writer
 from tidemark.studies.freshness.frontier import policies
-from tidemark.studies.freshness.metrics import (
-    CPU,
-    QUANTITIES,
-    SEEN_P50,
-    SEEN_P99,
-    WRONG,
-    costs,
-    killed,
-    policy_of,
-)
 from tidemark.studies.freshness.record import FreshnessRecord
 from tidemark.studies.freshness.samples import COLUMNS
 from tidemark.studies.freshness.settings import FreshnessSettings
@@ -43,17 +33,20 @@ OWN: dict[str, Measure] = {}
 def not_once_after_kills(claim_data: ClaimData, system: str) -> Measured:
     """Return the percentage of events that are missing or present more than once after kills."""
     own = [
-        each for each in killed(claim_data.measures.run_set) if (each.system, each.stack) == (system, claim_data.stack)
+        each
+        for each in metrics.killed(claim_data.measures.run_set)
+        if (each.system, each.stack) == (system, claim_data.stack)
     ]
-    return claim_data.measures.value(WRONG, claim_data.require_runs(own, f"{system} with kills")).scaled(PERCENT), "%"
+    return claim_data.measures.value(metrics.WRONG, claim_data.require_runs(own, f"{system} with kills")).scaled(
+        PERCENT
+    ), "%"
 
 
 def _alike(asked: SystemRuns) -> Series:
     """Return the series with commits every second at the middle one of its rates, which is the most usual."""
     own = [(FreshnessSettings.of(each), each) for each in asked.series if FreshnessSettings.of(each).is_steady]
     timed = [(settings.rate, each) for settings, each in own if settings.rules.interval_ms == ALIKE_MS and each.runs]
-    if not timed:
-        raise NotAvailable(own[0][1].missing() if own else "not measured")
+    require(timed, own[0][1].missing() if own else "not measured")
     return sorted(timed, key=lambda pair: pair[0])[len(timed) // 2][1]
 
 
@@ -67,7 +60,7 @@ def _killed(asked: SystemRuns) -> Series:
 
 def _note(asked: SystemRuns, _mode: str | None) -> str:
     series = _alike(asked)
-    return f"{FreshnessSettings.of(series).rate:,} events/s, commits {policy_of(series)}"
+    return f"{FreshnessSettings.of(series).rate:,} events/s, commits {metrics.policy_of(series)}"
 
 
 def _capacity(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
@@ -76,42 +69,24 @@ def _capacity(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
 
 def _bound(asked: SystemRuns, _mode: str | None) -> str:
     series = _climbed(asked)
-    return f"{'at least; ' if capacity(series.counted_runs).is_least else ''}commits {policy_of(series)}"
+    return f"{'at least; ' if capacity(series.counted_runs).is_least else ''}commits {metrics.policy_of(series)}"
 
 
 def _kills(asked: SystemRuns, _mode: str | None) -> str:
     return f"{FreshnessSettings.of(_killed(asked)).kills} kills"
 
 
-QUESTIONS = (
-    SummaryMetric(
-        "age-median", "Age when seen", "s", of_series(SEEN_P50, _alike), note=_note,
-        hint="Median age of an event when a reader that polls the table first counts it, with commits every "
-        "second, at the middle one of the rates that were measured.",
-        asks="Freshest table, commits every second",
-    ),
-    SummaryMetric(
-        "age-p99", "Age when seen, p99", "s", of_series(SEEN_P99, _alike), note=_note,
-        hint="99 of 100 events are younger when they are first seen, in the same series.",
-    ),
-    SummaryMetric(
-        "age-cpu", "CPU-s, a million events", "CPU-s", of_series(CPU, _alike), note=_note,
-        hint="Processor time of consumers or pipeline and of the table's servers, in the same series.",
-    ),
-    SummaryMetric(
-        "capacity", "Events/s it keeps up with", "events/s", _capacity, note=_bound, better=HIGHER,
-        hint="The highest rate, doubled step by step, at which the lag does not grow; of several repeats, the lowest.",
-        asks="Highest rate that a table keeps up with",
-    ),
-    SummaryMetric(
-        "once-killed", "Not there once, after kills", "%", of_series(WRONG, _killed, PERCENT), signed=True,
-        note=_kills,
-        hint="Share of events that are not in the table, or more than once, after consumers or pipeline were killed "
-        "(SIGKILL) while they arrived.",
-        asks="Is each event there once after a kill?", extreme="worst",
-        none="No kill of a consumer or a pipeline lost or doubled an event",
-    ),
-)  # fmt: skip
+QUESTIONS = questions_of(
+    __file__,
+    {
+        "age-median": of_series(metrics.SEEN_P50, _alike),
+        "age-p99": of_series(metrics.SEEN_P99, _alike),
+        "age-cpu": of_series(metrics.CPU, _alike),
+        "capacity": _capacity,
+        "once-killed": of_series(metrics.WRONG, _killed, PERCENT),
+    },
+    {"age-median": _note, "age-p99": _note, "age-cpu": _note, "capacity": _bound, "once-killed": _kills},
+)
 
 
 def _values(run_set: RunSet) -> dict[str, str]:
@@ -124,7 +99,7 @@ def _values(run_set: RunSet) -> dict[str, str]:
 
 
 RESULTS = Results(
-    quantities=QUANTITIES,
+    quantities=metrics.QUANTITIES,
     publication=Publication(
         key="iceberg-kafka-connect",
         origin="Documentation",
@@ -134,7 +109,7 @@ RESULTS = Results(
     figure_specs=figure_specs_of("tidemark.studies.freshness.figures"),
     claims=claims_of(
         STUDY,
-        QUANTITIES,
+        metrics.QUANTITIES,
         GENERAL | OWN,
         LossClaimData,
         set_up_bytes=2.2e9,
@@ -143,9 +118,9 @@ RESULTS = Results(
     paper=chapter_of(
         STUDY, _values, Writer, lambda writer: (writer.ages, writer.capacity, writer.behind, writer.killed)
     ),
-    notes=lambda _run_set: (tables.UNEQUAL,),
+    notes=lambda _run_set: tuple(tables.NOTES("unequal")),
     questions=QUESTIONS,
-    costs=costs,
+    costs=metrics.costs,
     policies=policies,
     run_files=RunFiles((COLUMNS,), (FreshnessRecord,)),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidemark.analysis.formatting import Cell, MissingCell, listed
-from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.metrics import NotAvailable, require
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.measure.table_calls import Latencies
 from tidemark.planner.frontier import beaten_by
@@ -16,12 +16,14 @@ from tidemark.results.tables.table import (
     Table,
     TableBuilder,
     computed,
+    notes_of,
     part_column,
     series_columns,
     tables_by,
 )
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
+from tidemark.studies.freshness import metrics
 from tidemark.studies.freshness.capacity import (
     AGE_P50,
     AGE_P95,
@@ -38,43 +40,15 @@ from tidemark.studies.freshness.capacity import (
     why_no_cpu,
 )
 from tidemark.studies.freshness.frontier import cost_of, maintained, policy_costs, upkeep_of
-from tidemark.studies.freshness.metrics import (
-    COMMITS,
-    CPU,
-    FILES,
-    MADE_P50,
-    MADE_P99,
-    PEAK,
-    RATE,
-    ROWS,
-    SEEN_MAX,
-    SEEN_P50,
-    SEEN_P95,
-    SEEN_P99,
-    SLOPE,
-    STALL,
-    UPKEEP_CPU,
-    UPKEEP_PEAK,
-    UPKEEP_WRITTEN,
-    WRITTEN,
-    climbed,
-    killed,
-    policy_of,
-    steady,
-    unfinished,
-)
 from tidemark.studies.freshness.record import FreshnessRecord, UpkeepCall, UpkeepRecord
 from tidemark.studies.freshness.settings import FreshnessSettings
 from tidemark.studies.freshness.upkeep import DONE
 
-UNEQUAL = (
-    "Systems do not promise the same, and do not do the same work: Tidemark's consumers keep nothing but the table, "
-    "and one process is killed with them; a pipeline keeps its own account of what it has read. Nothing here is ranked."
-)
+NOTES = notes_of(__file__)
 EXACT = "each event once"
 LEAST, WITHIN = "a lower bound", "within a factor of 2"
 STREAMED, NOT_ASKED = "as streamed", "its table was not read"
-POLICY: ComputedColumn[Series] = computed("policy", "Commits", policy_of)
+POLICY: ComputedColumn[Series] = computed("policy", "Commits", metrics.policy_of)
 DUE: ComputedColumn[Series] = computed(
     "rate", "Events due", lambda series: FreshnessSettings.of(series).rate, "events/s"
 )
@@ -82,44 +56,18 @@ ENCODING: ComputedColumn[Series] = computed(
     "encoding", "Encoding", lambda series: FreshnessSettings.of(series).encoding
 )
 SHOWN = (
-    (RATE, "events"), (COMMITS, "commits"), (ROWS, "rows"), (SEEN_P50, "seen_p50"), (SEEN_P95, "seen_p95"),
-    (SEEN_P99, "seen_p99"), (SEEN_MAX, "seen_max"), (MADE_P50, "committed_p50"), (MADE_P99, "committed_p99"),
-    (SLOPE, "slope"), (CPU, "cpu"), (FILES, "files"),
+    (metrics.RATE, "events"), (metrics.COMMITS, "commits"), (metrics.ROWS, "rows"),
+    (metrics.SEEN_P50, "seen_p50"), (metrics.SEEN_P95, "seen_p95"), (metrics.SEEN_P99, "seen_p99"),
+    (metrics.SEEN_MAX, "seen_max"), (metrics.MADE_P50, "committed_p50"), (metrics.MADE_P99, "committed_p99"),
+    (metrics.SLOPE, "slope"), (metrics.CPU, "cpu"), (metrics.FILES, "files"),
 )  # fmt: skip
 KEPT = (
-    (SEEN_P50, "seen_p50"), (SEEN_P99, "seen_p99"), (STALL, "stall"), (CPU, "cpu"), (UPKEEP_CPU, "cpu_upkeep"),
-    (WRITTEN, "written"), (UPKEEP_WRITTEN, "written_upkeep"), (PEAK, "peak"), (UPKEEP_PEAK, "peak_upkeep"),
+    (metrics.SEEN_P50, "seen_p50"), (metrics.SEEN_P99, "seen_p99"), (metrics.STALL, "stall"),
+    (metrics.CPU, "cpu"), (metrics.UPKEEP_CPU, "cpu_upkeep"), (metrics.WRITTEN, "written"),
+    (metrics.UPKEEP_WRITTEN, "written_upkeep"), (metrics.PEAK, "peak"), (metrics.UPKEEP_PEAK, "peak_upkeep"),
 )  # fmt: skip
 UNBEATEN = "no other"
 OF_STEP = {"seen_p50": AGE_P50, "seen_p95": AGE_P95, "cpu": STEP_CPU, "files": STEP_FILES}
-AGE_NOTES = (
-    "Events are sent at the moments of a schedule, whatever becomes of them; an age is counted from the schedule, "
-    "also of an event that was sent late. A reader opens the table again and again and asks how many rows it has: "
-    "the age of an event is that at the first answer that counts it. Its age at its commit is by the table's own "
-    "history, whose clock stands some milliseconds before others can see the commit.",
-    "Events: those due, by the time from the first one's moment until the last was seen. Growth of the lag: how "
-    "much older the youngest event of a commit gets with each second, while events arrive; above 0 the table "
-    "falls behind. CPU: of consumers or pipeline and of the table's servers, without broker, producer and reader. "
-    "Files: data and metadata on the disk.",
-    "Tidemark's consumers are processes that write through the table's own client, and commit at the given time "
-    "after the first event that waits; pipelines read the topic themselves and commit at the given interval.",
-    UNEQUAL,
-)
-KILL_NOTES = (
-    "While events arrive, a consumer or the pipeline is killed (SIGKILL, all its processes) and started again at "
-    "once; broker and table go on. Once all events are seen, or the wait has timed out, another client reads all "
-    "ids: each must be there, once.",
-    UNEQUAL,
-)
-CLIMB_NOTES = (
-    "Events are due at a rate that is doubled step by step, without a pause; ages are counted from the schedule. "
-    "Capacity: the highest rate whose lag does not grow, before the first step in which it does (the interval of its "
-    "slope lies above 0, or the oldest unseen event is older than a commit's interval and half of the "
-    "step). A step with too few commits to judge is no capacity and ends no climb. Growth of the lag: of commits that "
-    "lie in the step. Of a series that was measured again, capacity is what all repeats keep up with.",
-    "Ages, processor time and files are those of that step. Where the producer was late, or there was no further step, "
-    "the table may keep up with more. Producer and broker share the machine's processors with consumers or pipeline.",
-)
 READS = (
     SYSTEM, POLICY.column, DUE.column, ENCODING.column, Column("state", "State"),
     Column("commits", "Commits made"), Column("files", "Files"),
@@ -127,39 +75,12 @@ READS = (
     Column("sum_first", "sum, first", "s"), Column("sum_again", "sum, again", "s"),
     Column("maintained", "Maintenance", "s"),
 )  # fmt: skip
-READ_NOTES = (
-    "At the end of a window, once the pipeline is stopped and the oracle was asked, a client that never wrote to the "
-    "table counts its rows (count(*)) and adds up two columns (sum(id), sum(total_amount)), each twice in a row: at "
-    "first, when it has to find the table, and again. Each number is of one answer and has no interval. The client is "
-    "a separate DuckDB with the format's extension, its extensions loaded before, its threads as many as it takes. "
-    "Files are in the page cache, where their writer has left them.",
-    "Maintenance is what the table's own client offers, all of it, one operation after the other. Files: data and "
-    "metadata on the disk, those of events before the window among them. Each answer was checked against the table's "
-    "rows and the sum of their ids.",
-    "DuckDB 1.4.4 waits some 40 ms for each answer of a catalog's server on this machine; 1.5.5 does not.",
-)
-
-
-UPKEEP_NOTES = (
-    "A policy is when Tidemark's consumer commits, and what is done to the table after how many commits, by its "
-    "client's own means. The consumer does it itself, between two commits, and events wait meanwhile; or a process "
-    "beside it does, with a client of its own, and each may refuse the other's commits. A refused commit is tried "
-    "again. Stall: the longest time in which the consumer takes no events, with a commit and its own upkeep after it.",
-    "CPU and written bytes: of the consumer, the process beside it and the table's servers, without broker, producer "
-    "and reader; upkeep included. The share of upkeep is what the process that does it spent in it: the part of "
-    "servers is not known. Written: bytes that these processes caused to be written to a disk, now or later. Files: "
-    "data and metadata on the disk at the end. Peak memory is that of a process, with what it shares.",
-    "Beaten by: the policy at the same rate that is no worse in p99 age, CPU and stall, and better in one of them, by "
-    "these numbers alone: an interval does not count. A policy whose table does not hold each event once beats none. "
-    "What an acknowledgement promises is not the same for all systems.",
-)
 
 
 def _verdict(series: Series) -> str:
-    if not series.runs:
-        raise NotAvailable(series.missing())
+    require(series.runs, series.missing())
     wrong = [run for run in series.runs if not run.manifest.oracle.verdict]
-    words = [f"{'NOT DONE' if unfinished(run) else 'DOES NOT HOLD'}: {run.manifest.marks[0]}" for run in wrong]
+    words = [f"{'NOT DONE' if metrics.unfinished(run) else 'DOES NOT HOLD'}: {run.manifest.marks[0]}" for run in wrong]
     return words[0] if words else EXACT
 
 
@@ -171,10 +92,10 @@ def _counted(chosen: list[Series]) -> list[Run]:
 
 
 def _ages(builder: TableBuilder) -> Table:
-    chosen = steady(builder.run_set)
+    chosen = metrics.steady(builder.run_set)
     columns = [SYSTEM_OF_SERIES, POLICY, DUE, ENCODING, VERDICT, *(builder.metric(key, each) for each, key in SHOWN)]
     title = "How old events are when they are seen"
-    return builder.computed_table("freshness", title, columns, chosen, _counted(chosen), AGE_NOTES)
+    return builder.computed_table("freshness", title, columns, chosen, _counted(chosen), NOTES("freshness"))
 
 
 def _kills(builder: TableBuilder) -> Table:
@@ -189,21 +110,20 @@ def _kills(builder: TableBuilder) -> Table:
         part_column("doubled", "More than once", lambda run: run.manifest.oracle.duplicated),
         part_column("unexpected", "Of no event", lambda run: run.manifest.oracle.unexpected),
         part_column("again", "Started again, worst", again, "s"),
-        part_column("oldest", "Oldest when seen", lambda run: builder.measures.of_run(SEEN_MAX, run), "s"),
+        part_column("oldest", "Oldest when seen", lambda run: builder.measures.of_run(metrics.SEEN_MAX, run), "s"),
         part_column("how", "How each is to be there once", lambda run: run.record(FreshnessRecord).exactly_once),
     ]
     rows: list[Row[Run]] = []
-    for series in killed(builder.run_set):
+    for series in metrics.killed(builder.run_set):
         rows += Row.of(series, series.runs, series.missing())
     runs = [row.shown for row in rows if row.shown]
     title = "Whether each event is there once after kills"
-    return builder.computed_table("freshness-kills", title, columns, rows, runs, KILL_NOTES)
+    return builder.computed_table("freshness-kills", title, columns, rows, runs, NOTES("freshness-kills"))
 
 
 def _capacity(builder: TableBuilder) -> Table:
     def most(series: Series) -> Capacity:
-        if not series.runs:
-            raise NotAvailable(series.missing())
+        require(series.runs, series.missing())
         return capacity(series.counted_runs)
 
     def at_capacity(key: str, of_step: OfStep) -> ComputedColumn[Series]:
@@ -221,9 +141,10 @@ def _capacity(builder: TableBuilder) -> Table:
         computed("bound", "It is", lambda series: ending(most(series))[0]),
         computed("ended", "The next step", lambda series: ending(most(series))[1]),
     ]
-    chosen = climbed(builder.run_set)
+    chosen = metrics.climbed(builder.run_set)
     title = "At which rate the lag does not grow"
-    return builder.computed_table("freshness-capacity", title, columns, chosen, _counted(chosen), CLIMB_NOTES)
+    notes = NOTES("freshness-capacity")
+    return builder.computed_table("freshness-capacity", title, columns, chosen, _counted(chosen), notes)
 
 
 def ending(most: Capacity) -> tuple[str, str]:
@@ -257,7 +178,7 @@ def _steps(builder: TableBuilder) -> Table:
         part_column("cpu", STEP_CPU.title, cpu, STEP_CPU.unit),
         part_column("files", STEP_FILES.title, lambda shown: files(shown[1]), STEP_FILES.unit),
     ]
-    chosen = climbed(builder.run_set)
+    chosen = metrics.climbed(builder.run_set)
     rows: list[Row[tuple[Run, Step]]] = []
     for series in chosen:
         rows += [] if series.runs else [Row(series, None, series.missing())]
@@ -267,11 +188,12 @@ def _steps(builder: TableBuilder) -> Table:
             except NotAvailable as absent:
                 rows.append(Row(series, None, str(absent)))
     title = "The lag at each rate of a climb"
-    return builder.computed_table("freshness-steps", title, columns, rows, _counted(chosen), CLIMB_NOTES)
+    notes = NOTES("freshness-steps")
+    return builder.computed_table("freshness-steps", title, columns, rows, _counted(chosen), notes)
 
 
 def _reads(builder: TableBuilder) -> Table:
-    chosen = steady(builder.run_set)
+    chosen = metrics.steady(builder.run_set)
     rows: list[list[Cell]] = []
     for series in chosen:
         head = [each.cell(series) for each in (SYSTEM_OF_SERIES, POLICY, DUE, ENCODING)]
@@ -280,7 +202,8 @@ def _reads(builder: TableBuilder) -> Table:
         for run in series.counted_runs:
             rows += [[*head, *line] for line in lines(run.record(FreshnessRecord))]
     title = "What it takes to read what was streamed"
-    return builder.table("freshness-reads", title, READS, rows, _counted(chosen), READ_NOTES)
+    notes = NOTES("freshness-reads")
+    return builder.table("freshness-reads", title, READS, rows, _counted(chosen), notes)
 
 
 def lines(record: FreshnessRecord) -> list[list[Cell]]:
@@ -308,8 +231,7 @@ def _upkeep(builder: TableBuilder) -> Table:
     costs = [cost for _, cost in policy_costs(builder.measures)]
 
     def found(series: Series) -> list[UpkeepRecord]:
-        if not series.runs:
-            raise NotAvailable(series.missing())
+        require(series.runs, series.missing())
         kept = [run.record(FreshnessRecord).upkeep for run in series.counted_runs]
         return [record for record in kept if record is not None]
 
@@ -323,8 +245,7 @@ def _upkeep(builder: TableBuilder) -> Table:
         return [call for call in calls(series) if call.outcome != DONE]
 
     def files(series: Series) -> Cell:
-        if not series.runs:
-            raise NotAvailable(series.missing())
+        require(series.runs, series.missing())
         return series.counted_runs[-1].footprint.files
 
     def beaten(series: Series) -> Cell:
@@ -347,7 +268,8 @@ def _upkeep(builder: TableBuilder) -> Table:
         computed("said", "First error", lambda series: next((call.said for call in failed(series)), None)),
     ]
     title = "Freshness against cost with upkeep"
-    return builder.computed_table("freshness-upkeep", title, columns, chosen, _counted(chosen), UPKEEP_NOTES)
+    notes = NOTES("freshness-upkeep")
+    return builder.computed_table("freshness-upkeep", title, columns, chosen, _counted(chosen), notes)
 
 
 build = tables_by(_ages, _kills, _capacity, _steps, _reads, _upkeep)

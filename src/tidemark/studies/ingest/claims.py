@@ -1,25 +1,18 @@
-"""Claim measures of this study: across numbers of writers, of kyma's own numbers, and of what cannot run here."""
+"""Claim measures of this study: across numbers of writers, and of what cannot run here."""
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
-from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.formatting import estimate_text
 from tidemark.analysis.metrics import Metric, NotAvailable
-from tidemark.analysis.statistics import BootstrapEstimate, generator, known, share
+from tidemark.analysis.statistics import known
 from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, UNMEASURED, Measure, Measured, measure
-from tidemark.studies.ingest import published
-from tidemark.studies.ingest.gateway.group_commit import BUNDLED, DIRECT, STAGED
 from tidemark.studies.ingest.load.records import BLIND
 from tidemark.studies.ingest.metrics import CLOSED_P99, CONFLICTS, RESPONSE_P99
 from tidemark.studies.ingest.parts import FAULTS
-from tidemark.studies.ingest.published import Printed
+from tidemark.studies.ingest.published import PRINTED
 from tidemark.studies.ingest.tables.faults import costly, retry_of, series_with_kills, twice
-from tidemark.studies.ingest.tables.maintenance import kept_of, pairs, round_s
+from tidemark.studies.ingest.tables.maintenance import ROUND, pairs
 
 OWN: dict[str, Measure] = {}
 
@@ -81,10 +74,11 @@ def sent_twice(claim_data: ClaimData, retry: str) -> Measured:
 def rounds_ratio(claim_data: ClaimData, system: str, vs: str) -> Measured:
     """Return the ratio of the duration of a maintenance round during writes to that of the system `vs`."""
     found = {own.system: own for own, _ in pairs(claim_data.measures.run_set, claim_data.stack)}
-    first, second = (
-        round_s(kept_of(claim_data.require_runs([found[name]] if name in found else [], f"{name} with maintenance")))
+    series = [
+        claim_data.require_runs([found[name]] if name in found else [], f"{name} with maintenance")
         for name in (system, vs)
-    )
+    ]
+    first, second = (positive(claim_data.measures.value(ROUND, each)) for each in series)
     return first.ratio(second), TIMES
 
 
@@ -118,79 +112,4 @@ def beside(claim_data: ClaimData, quantity: Metric, system: str, mode: str, reas
     raise NotAvailable(f"{reason}; for comparison, not judged: {system}, {mode}: {ours}")
 
 
-@measure(OWN)
-def printed_rates(_evidence: ClaimData) -> Measured:
-    """Return the page's highest over its lowest request rate, of direct cells with 500 or 100 rows, 8 to 64 workers."""
-    rates = [_rate(each) for each in published.cells() if each.policy == DIRECT and each.rows in (100, 500)]
-    return extreme(rates, largest=True).ratio(extreme(rates, largest=False)), TIMES
-
-
-@measure(OWN)
-def printed_objects(_evidence: ClaimData) -> Measured:
-    """Return the page's objects per second of 32 workers with its coordinator, over those of 8 workers without it."""
-    bundled, direct = published.cell(3, BUNDLED, 500, 32), published.cell(2, DIRECT, 500, 8)
-    return _count(bundled.files, "bundled").ratio(_count(direct.files, "direct")), TIMES
-
-
-@measure(OWN)
-def printed_outstanding(_evidence: ClaimData, workers: int, rows: int) -> Measured:
-    """Return the rows that workers with one request each can have waiting, over the buffer's limit; both are exact."""
-    return _exact(workers * rows / published.THRESHOLD_ROWS), TIMES
-
-
-@measure(OWN)
-def printed_requests_a_file(
-    _evidence: ClaimData, table: int, policy: str, rows: int, workers: int, by: int = 1
-) -> Measured:
-    """Return the requests per file of a cell of the page, divided by `by`."""
-    chosen = published.cell(table, policy, rows, workers)
-    found = _rate(chosen).scaled(published.SECONDS).ratio(_count(chosen.files, f"{table} {policy} {chosen.shape}"))
-    return found.scaled(1 / by), TIMES
-
-
-@measure(OWN)
-def printed_files_twice(_evidence: ClaimData) -> Measured:
-    """Return the files of one cell in the page's third table, over those of the same cell in its second."""
-    later, earlier = (published.cell(table, STAGED, 500, 16) for table in (3, 2))
-    return _count(later.files, "later").ratio(_count(earlier.files, "earlier")), TIMES
-
-
-@measure(OWN)
-def printed_gap(_evidence: ClaimData) -> Measured:
-    """Return the ingest rate of others over kyma's sustained rate, both by the page's own numbers."""
-    low, high = published.BEHIND
-    draws = generator("printed", "gap").uniform(math.log(low), math.log(high), REPLICATES)
-    others = BootstrapEstimate((math.log(low) + math.log(high)) / 2, draws, 1)
-    return others.ratio(_rate(published.cell(1, DIRECT, 500, 8)).scaled(500)), TIMES
-
-
-@measure(OWN)
-def printed_over(_evidence: ClaimData, rows_per_s: float) -> Measured:
-    """Return kyma's sustained rate over a rate that the page prints of another system."""
-    return _rate(published.cell(1, DIRECT, 500, 8)).scaled(500 / rows_per_s), TIMES
-
-
-@measure(OWN)
-def printed_kills(_evidence: ClaimData) -> Measured:
-    """Return the share of kills that lose something, given that none of the page's kills did (Jeffreys interval)."""
-    return share(0, published.KILLS, generator("printed", "kills")), ""
-
-
-def _rate(cell: Printed) -> BootstrapEstimate:
-    """Return requests per second of a cell; replicates are uniform over the range that the printed rate rounds."""
-    draws = generator("printed", cell.table, cell.policy, cell.shape).uniform(cell.lowest, cell.highest, REPLICATES)
-    return BootstrapEstimate(math.log(cell.requests_per_s), np.log(draws / cell.rows), 1)
-
-
-def _count(files: int | None, name: str) -> BootstrapEstimate:
-    """Return a printed number of files, give or take one, since it may be the count of a moment."""
-    assert files is not None, f"the page prints no files of {name}"
-    draws = generator("printed files", name).uniform(files - 1, files + 1, REPLICATES)
-    return BootstrapEstimate(math.log(files), np.log(draws), 1)
-
-
-def _exact(value: float) -> BootstrapEstimate:
-    return BootstrapEstimate(math.log(value), np.full(REPLICATES, math.log(value)), 1)
-
-
-MEASURES = GENERAL | UNMEASURED | OWN
+MEASURES = GENERAL | UNMEASURED | PRINTED | OWN

@@ -146,6 +146,31 @@ class AmbiguitySizes(Struct, frozen=True, kw_only=True):
             "look for its token as ingest.retry describes, and send it again if the token is missing."
         ),
     ] = ("never", "blind", "check")
+    restarts: Annotated[
+        int,
+        about(
+            "Restarts of the server that commits, a catalog's or PostgreSQL, with each policy: it is killed (SIGKILL) "
+            "once it has committed, before its answer is passed on, and started again at once.",
+            ge=0,
+            le=1000,
+        ),
+    ] = 0
+    cuts: Annotated[
+        int,
+        about(
+            "Cuts of all connections to the server at random moments of a write: how often one loses an answer.",
+            ge=0,
+            le=10_000,
+        ),
+    ] = 0
+    catalogs: Annotated[
+        tuple[Annotated[str, one_of_these("nessie")], ...],
+        UNIQUE,
+        about(
+            "Other catalogs that Iceberg's clients commit through as well, a series each. nessie: over PostgreSQL, "
+            "with files in an S3 server; its program is 245 MB."
+        ),
+    ] = ()
 
 
 class Protocol(Struct, frozen=True, kw_only=True):

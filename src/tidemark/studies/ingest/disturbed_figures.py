@@ -10,9 +10,10 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.ticker import MaxNLocator
 
-from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.metrics import require
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
+from tidemark.results.tables.table import notes_of
 from tidemark.studies.ingest.load.records import ACKED
 from tidemark.studies.ingest.metrics import outcomes
 from tidemark.studies.ingest.parts import FRONT, part_name
@@ -20,6 +21,7 @@ from tidemark.studies.ingest.tables.ambiguity import all_hits
 from tidemark.studies.ingest.tables.faults import Killed, all_killed
 from tidemark.studies.ingest.tables.maintenance import Kept, kept_of, pairs, words_of
 
+NOTES = notes_of(__file__)
 FAULTS_TITLE = "Acknowledged rows while writers and servers are killed"
 BIN_S = 0.1
 FAULTS_PANEL, FAULTS_APART = 0.95, 0.50  # inches: height of a system's panel, and of the part of it above the axes
@@ -45,17 +47,11 @@ def figure_specs() -> Iterator[FigureSpec]:
 def faults(context: FigureContext) -> DrawnFigure:
     """Draw a panel per system with a bar per 100 ms, grey from each kill until all write again."""
     found = all_killed(context.run_set)
-    shown = found[:MOST]
-    if not shown:
-        raise NotAvailable("nothing was killed")
+    shown = require(found[:MOST], "nothing was killed")
     made = style.frame(style.PAGE, FAULTS_PANEL * len(shown))
     for place, killed in enumerate(shown):
         _faults_panel(context, made, killed, len(shown) - 1 - place)
-    notes = [
-        f"Rows acknowledged in each {1000 * BIN_S:g} ms, by second of the window: two writers, or the clients of a "
-        "front that commits for them. Dashed: SIGKILL, with what was killed (or its initial); grey: until all that it "
-        "concerns had a commit acknowledged again. Dots: batches whose outcome their writer does not know."
-    ]
+    notes = NOTES("ingest-faults", milliseconds=1000 * BIN_S)
     if len(found) > MOST:
         notes.append(f"Not drawn: {', '.join(killed.series.title for killed in found[MOST:])}.")
     return context.finish(made, FAULTS_TITLE, [*notes, context.run_set.coverage], [killed.run for killed in shown])
@@ -95,8 +91,7 @@ def _faults_panel(context: FigureContext, made: style.Frame, killed: Killed, abo
 def maintenance(context: FigureContext) -> DrawnFigure:
     """Draw a row per system: data files on the left, the median commit on the right; grey during a call."""
     found = [(kept_of(own), kept_of(control) if control else []) for own, control in pairs(context.run_set) if own.runs]
-    if not found:
-        raise NotAvailable("no table was maintained while it was written to")
+    require(found, "no table was maintained while it was written to")
     shown = found[:MOST]
     made = style.frame(style.PAGE, KEPT_PANEL * len(shown))
     for place, (kept, control) in enumerate(shown):
@@ -129,12 +124,7 @@ def maintenance(context: FigureContext) -> DrawnFigure:
                 axes.set_xlabel("second of the window")
         both[0].text(0, 1.06, kept[0].series.title, transform=both[0].transAxes, va="bottom", fontsize=style.SMALL,
                      color=style.ink(colour))  # fmt: skip
-    notes = [
-        "Left: data files on the disk. Right: median of the commits that ended in each sixteenth of the window. Solid: "
-        "with maintenance, grey while a call lasts; dashed: without. Commits to tables that do not hold what was "
-        "acknowledged are not drawn.",
-        context.run_set.coverage,
-    ]
+    notes = [*NOTES("ingest-maintenance"), context.run_set.coverage]
     if len(found) > MOST:
         notes.append(f"Not drawn: {', '.join(kept[0].series.title for kept, _ in found[MOST:])}.")
     return context.finish(
@@ -157,17 +147,12 @@ def _medians(one: Kept) -> tuple[list[float], list[float]]:
 def ambiguity(context: FigureContext) -> DrawnFigure:
     """Draw the hits that do harm: a row per system and policy of the writer, a column per way of hitting a commit."""
     found = all_hits(context.run_set)
-    cells = {(f"{each.title}, {cell.retry}", cell.fault): cell for each in found for cell in each.cells}
+    cells = {(f"{each.title}, {cell.retry}", cell.fault): cell for each in found for cell in each.aimed}
     ways = list(dict.fromkeys(fault for _, fault in cells))
     names = list(dict.fromkeys(name for name, _ in cells))
     harmed = pd.DataFrame(np.nan, index=names, columns=ways)
     for (name, fault), cell in cells.items():
-        harmed.loc[name, fault] = cell.harmed
-    most = [max(cell.hits for (own, _), cell in cells.items() if own == name) for name in names]
-    notes = [
-        f"Hits that do harm, of {max(most):,} in each cell: a row is there twice, an acknowledged one is lost, the "
-        "table cannot be read, or the client cannot go on. Rows: system, and what the writer does after an error. "
-        "Columns: what was done to the commit; an empty cell is a way that the protocol does not have, or an answer "
-        "that is late for a client without a time limit. See ingest-ambiguity."
-    ]
-    return plots.heat(context, AMBIGUITY_TITLE, harmed, most, notes, [each.series.runs[0] for each in found])
+        harmed.loc[name, fault] = 100 * cell.harmed / cell.hits
+    notes = NOTES("ingest-ambiguity")
+    runs = [each.series.runs[0] for each in found]
+    return plots.heat(context, AMBIGUITY_TITLE, harmed, [100] * len(names), notes, runs)

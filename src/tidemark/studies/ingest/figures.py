@@ -8,34 +8,33 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import seaborn as sns
+from matplotlib.axes import Axes
 
 from tidemark.analysis.formatting import MissingCell, attempt
-from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.metrics import Metric, require
 from tidemark.analysis.statistics import Estimate
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec, Look
+from tidemark.results.tables.table import notes_of
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
-from tidemark.studies.ingest import published
+from tidemark.studies.ingest import metrics, published
 from tidemark.studies.ingest.gateway.group_commit import BUNDLED, DIRECT, STAGED
 from tidemark.studies.ingest.load.schedule import POISSON
-from tidemark.studies.ingest.metrics import (
-    COMMITS,
-    CONFLICTS,
-    RESPONSE_P99,
-    Times,
-    closed,
-    corrected,
-    files_read,
-    responses,
-)
 from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.settings import ONE, OWN, WRITERS, TailSettings, WritersSettings
-from tidemark.studies.ingest.tables.paced import due_a_second, paced_series
-from tidemark.studies.ingest.tables.requests import gains, overloaded, scheduled_series, shape
+from tidemark.studies.ingest.tables.requests import (
+    due_a_second,
+    gains,
+    overloaded,
+    paced_series,
+    scheduled_series,
+    shape,
+)
 from tidemark.studies.ingest.tables.storage import far, files_of, medians, pruned_series
 from tidemark.systems.pruning_dataset import BY_NAME
 
+NOTES = notes_of(__file__)
 WRITERS_APART = 0.03  # offset from one system to the next, in doublings of writers
 COMMITS_TITLE, CONFLICTS_TITLE = "Commits a second to one table", "Share of commits tried that are refused"
 
@@ -53,29 +52,20 @@ def figure_specs() -> Iterator[FigureSpec]:
 
 def commits(context: FigureContext) -> DrawnFigure:
     """Draw commits/s of one table (lines) and of a table per writer (hollow), both axes logarithmic."""
-    notes = [
-        "Hot runs, closed loop; lines: all writers append to one table; hollow: a table each, which tells contention "
-        "for the table from a busy machine. Bars: 95 % intervals. What the load generator can do is in the table "
-        "ingest-writers."
-    ]
-    return _by_writers(context, COMMITS, COMMITS_TITLE, "commits/s, log scale", notes, log=True)
+    notes = NOTES("ingest-commits")
+    return _by_writers(context, metrics.COMMITS, COMMITS_TITLE, "commits/s, log scale", notes, log=True)
 
 
 def conflicts(context: FigureContext) -> DrawnFigure:
     """Draw the share of refused commits to one table, as far as catalog, client or caller report it."""
-    notes = [
-        "Hot runs; of all commits that were tried on one table, those that were refused because another one came "
-        "first. For DuckLake its catalog counts them, for PyIceberg the client; for the others it is what the client's "
-        "own retries did not resolve: see the table ingest-outcomes. Bars: 95 % intervals."
-    ]
-    return _by_writers(context, CONFLICTS, CONFLICTS_TITLE, "refused (%)", notes, log=False)
+    notes = NOTES("ingest-conflicts")
+    return _by_writers(context, metrics.CONFLICTS, CONFLICTS_TITLE, "refused (%)", notes, log=False)
 
 
 def _by_writers(
     context: FigureContext, quantity: Metric, title: str, what: str, notes: list[str], *, log: bool
 ) -> DrawnFigure:
-    made = style.frame(style.PAGE, 2.3)
-    axes = made.axes(0.55, 2.35)
+    made, axes = _beside_legend()
     runs: list[Run] = []
     counts: set[int] = set()
     without: dict[str, list[str]] = {}
@@ -96,32 +86,45 @@ def _by_writers(
             runs += list(each.hot_runs)
             counts.add(writers)
             points[tables] += plots.rows_of(value, factor, system=each.title, writers=beside * writers)
-    if not runs:
-        raise NotAvailable("there is no hot run")
+    require(runs, "there is no hot run")
     for tables, found in points.items():
         if found:
             plots.lines(axes, found, "writers", "value", context.look, joined=tables == ONE, hollow=tables == OWN,
                         legend=tables == ONE or not points[ONE])  # fmt: skip
-    plots.legend_beside(axes)
     plots.log_axis(axes, ticks=counts, base=2)
+    _label(axes, "writers, log scale", what, log=log)
+    return context.finish(made, title, [*notes, *_not_drawn(without), context.run_set.coverage], runs)
+
+
+def _beside_legend() -> tuple[style.Frame, Axes]:
+    """Return a frame and its axes, with room for a legend beside them."""
+    made = style.frame(style.PAGE, 2.3)
+    return made, made.axes(LEFT, 2.35)
+
+
+def _label(axes: Axes, across: str, up: str, *, log: bool) -> None:
+    """Give axes their legend, grid and labels; values are on a log scale, or from zero."""
+    plots.legend_beside(axes)
     if log:
         plots.log_axis(axes, "y")
     else:
         axes.set_ylim(bottom=-0.03 * axes.get_ylim()[1])  # shows a mark at zero completely
         axes.yaxis.set_major_formatter(plots.plain_ticks())
     axes.grid()
-    axes.set_xlabel("writers, log scale")
-    axes.set_ylabel(what)
-    missing = [f"Not drawn: {', '.join(which)} ({reason})." for reason, which in without.items()]
-    return context.finish(made, title, [*notes, *missing, context.run_set.coverage], runs)
+    axes.set_xlabel(across)
+    axes.set_ylabel(up)
+
+
+def _not_drawn(without: dict[str, list[str]]) -> list[str]:
+    """Return the notes on series that are not drawn, which are given by reason."""
+    return [f"Not drawn: {', '.join(which)} ({reason})." for reason, which in without.items()]
 
 
 def _by_system(context: FigureContext) -> list[list[Series]]:
     found: dict[str, list[Series]] = {}
     for series in of_part(context.run_set, WRITERS).select(harness=False):
         found.setdefault(series.system, []).append(series)
-    if not found:
-        raise NotAvailable("no system was measured")
+    require(found, "no system was measured")
     return [sorted(each, key=lambda series: WritersSettings.of(series).writers) for each in found.values()]
 
 
@@ -134,29 +137,18 @@ def paced(context: FigureContext) -> DrawnFigure:
     points: list[dict[str, object]] = []
     due: set[float] = set()
     for series in sorted(paced_series(context.run_set), key=due_a_second):
-        value = attempt("", partial(context.measures.hot, CONFLICTS, series))
+        value = attempt("", partial(context.measures.hot, metrics.CONFLICTS, series))
         if not isinstance(value, MissingCell):
             a_second = due_a_second(series)
             runs += list(series.hot_runs)
             due.add(a_second)
             points += plots.rows_of(value, 100.0, system=series.title, due=a_second)
-    if not runs:
-        raise NotAvailable("no writers committed at a set interval")
-    made = style.frame(style.PAGE, 2.3)
-    axes = made.axes(0.55, 2.35)
+    require(runs, "no writers committed at a set interval")
+    made, axes = _beside_legend()
     plots.lines(axes, points, "due", "value", context.look, legend=True)
-    plots.legend_beside(axes)
     plots.log_axis(axes, ticks=due, base=2)
-    axes.set_ylim(bottom=-0.03 * axes.get_ylim()[1])  # shows a mark at zero completely
-    axes.yaxis.set_major_formatter(plots.plain_ticks())
-    axes.grid()
-    axes.set_xlabel("commits of all writers that fall due in a second, log scale")
-    axes.set_ylabel("refused (%)")
-    note = (
-        "Hot runs; writers of one table, each with a commit every so many seconds. Of all commits tried, those that "
-        "were refused because another one came first, counted as in ingest-conflicts. Bars: 95 % intervals."
-    )
-    return context.finish(made, PACED_TITLE, [note, context.run_set.coverage], runs)
+    _label(axes, "commits of all writers that fall due in a second, log scale", "refused (%)", log=False)
+    return context.finish(made, PACED_TITLE, [*NOTES("ingest-paced"), context.run_set.coverage], runs)
 
 
 GROUP_TITLE = "Gathered requests over one commit a request"
@@ -173,8 +165,7 @@ def group(context: FigureContext) -> DrawnFigure:
             key = (series.title, *shape(series))
             found.setdefault(key, {})[policy] = (rate, tail)
             runs += list(series.hot_runs)
-    if not found:
-        raise NotAvailable("no requests were gathered and committed one by one as well")
+    require(found, "no requests were gathered and committed one by one as well")
     made = style.frame(style.PAGE, GROUP_ROW * len(found) + 0.1)
     panels = made.pair(GROUP_LEFT, GROUP_GAP, 0.15)
     for place, (axes, what) in enumerate(zip(panels, ("rows a second, over direct", "p99, over direct"), strict=True)):
@@ -198,11 +189,7 @@ def group(context: FigureContext) -> DrawnFigure:
         plots.log_axis(axes)
         axes.set_xlabel(f"{what}, log scale")
     panels[1].set_yticklabels([])
-    notes = [
-        "Hot runs; rows a request x clients. Filled: staged, hollow: bundled; lines: 95 % intervals; upright ticks: "
-        "what kyma's page prints for its store. Left, more is better; right, less.",
-        context.run_set.coverage,
-    ]
+    notes = [*NOTES("ingest-group"), context.run_set.coverage]
     short = [f"{key[0]}, {key[1]:,} x {key[2]} ({policy})" for key, each in found.items() for policy in each
              if each[policy][1] is None]  # fmt: skip
     notes += [f"Too few requests for a p99: {', '.join(short)}."] if short else []
@@ -223,14 +210,13 @@ RATES_TITLE, QUANTILES_TITLE = "99th percentile of responses against the rate", 
 BESIDE = 0.5  # offset from one line to the next, in percent of the closed loop's rate
 LEFT = 0.55  # inches
 ACROSS = 3  # panels side by side
-WAYS = {"by schedule": responses, "corrected": corrected, "closed loop": closed}
+WAYS = {"by schedule": metrics.responses, "corrected": metrics.corrected, "closed loop": metrics.closed}
 MOST_POINTS = 400  # per line
 
 
 def rates(context: FigureContext) -> DrawnFigure:
     """Draw a line per system and target; overloaded rates are hollow with an arrow, since they are lower bounds."""
-    made = style.frame(style.PAGE, 2.3)
-    axes = made.axes(LEFT, 2.35)
+    made, axes = _beside_legend()
     runs: list[Run] = []
     without: dict[str, list[str]] = {}
     percents: set[int] = set()
@@ -246,7 +232,7 @@ def rates(context: FigureContext) -> DrawnFigure:
         look.colours[name], look.shapes[name] = context.colour(line[0]), context.look.shapes[line[0].title]
         dashes[name] = "" if target == ONE else (3, 2)
         for series in line:
-            value = attempt("ms", partial(context.measures.hot, RESPONSE_P99, series))
+            value = attempt("ms", partial(context.measures.hot, metrics.RESPONSE_P99, series))
             if isinstance(value, MissingCell):
                 without.setdefault(value.reason, []).append(f"{series.title} {series.mode}")
                 continue
@@ -258,22 +244,13 @@ def rates(context: FigureContext) -> DrawnFigure:
                 bounds += rows
                 axes.annotate("", (x, 1.5 * value.value), (x, value.value),
                               arrowprops={"arrowstyle": "->", "color": style.ink(look.colours[name])})  # fmt: skip
-    if not runs:
-        raise NotAvailable("no hot run came by a schedule and was long enough for a p99")
+    require(runs, "no hot run came by a schedule and was long enough for a p99")
     plots.lines(axes, points, "percent", "value", look, legend=True, dashes=dashes)
-    plots.legend_beside(axes)
     if bounds:
         plots.lines(axes, bounds, "percent", "value", look, joined=False, hollow=True)
     axes.set_xticks(sorted(percents))
-    plots.log_axis(axes, "y")
-    axes.grid()
-    axes.set_xlabel("offered rate, percent of the closed loop's")
-    axes.set_ylabel("response p99 (ms), log scale")
-    notes = [
-        "Hot runs; from the intended start to the acknowledgement. Solid: one writer; dashed: a front that gathers. "
-        "Hollow with an arrow: overloaded, a lower bound. Bars: 95 % intervals.",
-        *(f"Not drawn: {', '.join(which)} ({reason})." for reason, which in without.items()),
-    ]
+    _label(axes, "offered rate, percent of the closed loop's", "response p99 (ms), log scale", log=True)
+    notes = [*NOTES("ingest-tail"), *_not_drawn(without)]
     return context.finish(made, RATES_TITLE, [*notes, context.run_set.coverage], runs)
 
 
@@ -295,8 +272,7 @@ def quantiles(context: FigureContext) -> DrawnFigure:
         kept = [each for each in fit if not overloaded(each)] or fit
         if kept:
             shown.append(kept[-1])
-    if not shown:
-        raise NotAvailable("no hot run came by a schedule")
+    require(shown, "no hot run came by a schedule")
     columns = min(ACROSS, len(shown))
     frame = pd.concat([_curves(series, place) for place, series in enumerate(shown)])
     grid = sns.FacetGrid(frame, col="panel", col_wrap=columns, sharex=False, sharey=False, height=1)
@@ -317,11 +293,7 @@ def quantiles(context: FigureContext) -> DrawnFigure:
         given = TailSettings.of(series)
         name = series.title + ("" if given.target == ONE else f", {given.target}")
         axes.set_title(f"{name}, {given.percent} %", fontsize=style.SMALL, color=colour, loc="left", pad=3)
-    notes = [
-        "First hot run of each system, at the highest rate that was not overloaded (its share of the closed loop's "
-        "next to the name); half of all times are below the value at 50 %. Solid: responses by schedule; dotted, dark: "
-        "the raw times of the closed loop before it; dashed: these with what HdrHistogram's rule adds to them."
-    ]
+    notes = NOTES("ingest-quantiles")
     return context.finish(
         made, QUANTILES_TITLE, [*notes, context.run_set.coverage], [each.hot_runs[0] for each in shown]
     )
@@ -334,7 +306,7 @@ def _curves(series: Series, panel: int) -> pd.DataFrame:
     return pd.concat(each, ignore_index=True)
 
 
-def _by_quantile(times: Times) -> tuple[np.ndarray, np.ndarray]:
+def _by_quantile(times: metrics.Times) -> tuple[np.ndarray, np.ndarray]:
     """Return 1 / (1 - q) and the order statistic at q in milliseconds, for at most MOST_POINTS points."""
     ordered = np.sort(times) / 1e6
     count = len(ordered)
@@ -355,25 +327,17 @@ PRUNING_NOTE = "Of each system's first hot run; queries and how files are counte
 def distance(context: FigureContext) -> DrawnFigure:
     """Draw the median commit against the round trip to the object store, with fitted lines."""
     series = [each for each in far(context.measures).values() if medians(context.measures, each)]
-    if not series:
-        raise NotAvailable("no series has its files in an object store")
+    require(series, "no series has its files in an object store")
     drawn = {each[0].title: medians(context.measures, each) for each in series}
-    return plots.fitted(
-        context,
-        DISTANCE,
-        drawn,
-        LABELS,
-        [DISTANCE_NOTE],
-        [run for each in series for one in each for run in one.hot_runs],
-    )
+    runs = [run for each in series for one in each for run in one.hot_runs]
+    return plots.fitted(context, DISTANCE, drawn, LABELS, [DISTANCE_NOTE], runs)
 
 
 def pruning(context: FigureContext) -> DrawnFigure:
     """Draw the files that a query is left to read: a row per system, a column per filter."""
     found = [each for each in pruned_series(context.measures) if each.hot_runs]
-    if not found:
-        raise NotAvailable("no system was asked for filtered rows")
+    require(found, "no system was asked for filtered rows")
     runs, most = [each.hot_runs[0] for each in found], [files_of(each) for each in found]
     names = [f"{each.title}, {files:,} files" for each, files in zip(found, most, strict=True)]
-    counts = pd.DataFrame([{name: files_read(run, name) for name in BY_NAME} for run in runs], index=names)
+    counts = pd.DataFrame([{name: metrics.files_read(run, name) for name in BY_NAME} for run in runs], index=names)
     return plots.heat(context, PRUNING, counts, most, [PRUNING_NOTE], runs)

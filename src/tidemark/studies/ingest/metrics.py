@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import BlockSample, block_length, draw_cells
-from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable
+from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable, require
 from tidemark.analysis.statistics import BootstrapEstimate, counted, generator, known, quantile, ratio_of_sums, share
 from tidemark.runs.run import Run
 from tidemark.studies.ingest.load.records import ACKED, FAILED, GIVEN_UP, NOT_TOLD, REFUSED, UNKNOWN
 from tidemark.studies.ingest.parts import AMBIGUITY, CUT, FAULTS, FRONT
 from tidemark.studies.ingest.record import ClosedLoop, CommitRecord, RequestRecord, Schedule
 from tidemark.studies.ingest.settings import EVOLUTION, GROUP, PACED, PRUNING, TAIL
-from tidemark.systems.pruning_dataset import PREDICATES
+from tidemark.systems.pruning_dataset import BY_NAME, PREDICATES
 
 SERVERLESS = ("harness", "writers", "clients")  # process groups that are not servers
 NOT_COMPARABLE = "not comparable: the table does not hold what was acknowledged"
@@ -34,6 +34,7 @@ UNSOUND = {
     TAIL: "its requests came by a schedule",
     PACED: "its commits came at a set interval",
 }
+type Times = NDArray[np.int64]
 CELLS = 64  # equal parts of a window, which are resampled for fairness
 
 
@@ -41,14 +42,19 @@ def _sound(run: Run) -> Run:
     part = dict(run.manifest.config).get("part")
     if part in UNSOUND:
         raise NotAvailable(UNSOUND[part])
-    if not run.manifest.oracle.verdict:
-        raise NotAvailable(NOT_COMPARABLE)
+    require(run.manifest.oracle.verdict, NOT_COMPARABLE)
+    return run
+
+
+def _of(run: Run, part: str, otherwise: str) -> Run:
+    """Return a run of `part` whose table holds what was acknowledged; raise NotAvailable for others."""
+    require(dict(run.manifest.config).get("part") == part, otherwise)
+    require(run.manifest.oracle.verdict, NOT_COMPARABLE)
     return run
 
 
 def outcomes(run: Run) -> NDArray[np.str_]:
-    if not run.has("outcome"):
-        raise NotAvailable("nothing is committed in the window")
+    require(run.has("outcome"), "nothing is committed in the window")
     return run.words("outcome")
 
 
@@ -64,8 +70,7 @@ def acked_inside(run: Run) -> NDArray[np.bool_]:
     """
     acked = outcomes(_sound(run)) == ACKED
     found: NDArray[np.bool_] = acked & (ends_ns(run) <= run.manifest.elapsed_ns)
-    if not found.any():
-        raise NotAvailable("no commit was acknowledged inside the window")
+    require(found.any(), "no commit was acknowledged inside the window")
     return found
 
 
@@ -103,12 +108,15 @@ def _rows(run: Run) -> BootstrapEstimate:
 
 def _latency(run: Run, probability: float) -> BootstrapEstimate:
     """Return a quantile of commit latency (ms), from the first try to the acknowledgement, by samples in time order."""
-    chosen = acked_inside(run)
-    times = np.maximum(run.column("response_ns")[chosen], 1)
-    least = round(1 / (1 - probability))
-    if len(times) < least:
-        raise NotAvailable(f"needs {least:,} commits, the run has {len(times):,}")
-    sample = BlockSample.prepare(times, generator(run.label, "latency"))
+    chosen = acked_inside(run)  # raises NotAvailable for windows without commits
+    times = run.column("response_ns")[chosen]
+    return _quantile_ms(run, times, probability, round(1 / (1 - probability)), "commits", "latency")
+
+
+def _quantile_ms(run: Run, times: Times, probability: float, least: int, what: str, name: str) -> BootstrapEstimate:
+    """Return a quantile of `times` (ns) in ms, with draws by `name`; raise NotAvailable for fewer than `least`."""
+    require(len(times) >= least, f"needs {least:,} {what}, the run has {len(times):,}")
+    sample = BlockSample.prepare(np.maximum(times, 1), generator(run.label, name))
     return quantile(sample, probability).scaled(1e-6)
 
 
@@ -126,9 +134,7 @@ def refusals(run: Run) -> tuple[int, int, str]:
 
 def _share(run: Run, part: int, whole: int, name: str) -> BootstrapEstimate:
     """Return a share with a Jeffreys interval; raise NotAvailable if `whole` is 0."""
-    if whole == 0:
-        raise NotAvailable("there was none")
-    return share(part, whole, generator(run.label, name))
+    return share(part, require(whole, "there was none"), generator(run.label, name))
 
 
 def _conflicts(run: Run) -> BootstrapEstimate:
@@ -140,8 +146,7 @@ def _conflicts_a_commit(run: Run) -> BootstrapEstimate:
     """Return refused commits per acknowledged commit: the odds of the refused share."""
     found = _conflicts(run)
     assert found.draws is not None
-    if found.value >= 1:
-        raise NotAvailable("no commit was acknowledged")
+    require(found.value < 1, "no commit was acknowledged")
     draws = np.minimum(found.draws, 1 - 1e-12)
     odds = draws / (1 - draws)
     return BootstrapEstimate(found.value / (1 - found.value), odds, found.n, log=False, bounds=(0.0, np.inf))
@@ -157,8 +162,7 @@ def _ended(run: Run, ends: tuple[str, ...]) -> BootstrapEstimate:
 def _wrong_rows(run: Run, name: str) -> BootstrapEstimate:
     """Return the share of acknowledged rows that are `lost` or `doubled`."""
     oracle = run.manifest.oracle
-    if not oracle.applicable:
-        raise NotAvailable("nothing is stored")
+    require(oracle.applicable, "nothing is stored")
     return _share(run, oracle.missing if name == "lost" else oracle.duplicated, oracle.expected, name)
 
 
@@ -167,8 +171,7 @@ def _fairness(run: Run) -> BootstrapEstimate:
     chosen = acked_inside(run)
     given = dict(run.manifest.config)
     writers = int(given["clients" if is_group(run) else "writers"])
-    if writers == 1:
-        raise NotAvailable("there is one writer")
+    require(writers != 1, "there is one writer")
     cells = np.minimum(run.column("start_ns")[chosen] * CELLS // run.manifest.elapsed_ns, CELLS - 1)
     flat = cells * writers + run.column("writer")[chosen] - 1
     counts = np.bincount(flat, minlength=CELLS * writers).reshape(CELLS, writers).astype(np.float64)
@@ -189,16 +192,13 @@ def _files(run: Run) -> BootstrapEstimate:
     commits = run.record(CommitRecord).commits
     if commits is None:
         raise NotAvailable("nothing is committed in the window")
-    if run.footprint.data_files == 0:
-        raise NotAvailable("no data file is kept")
-    return known(run.footprint.data_files / max(commits, 1))
+    return known(require(run.footprint.data_files, "no data file is kept") / max(commits, 1))
 
 
 def _of_the_table(run: Run, by: str) -> BootstrapEstimate:
     """Return acknowledged requests, including those before the window, per commit or per data file (`by`)."""
     found = _sound(run).record(CommitRecord)
-    if not is_group(run):
-        raise NotAvailable("there is no front")
+    require(is_group(run), "there is no front")
     count = found.commits if by == "commits" else found.referenced_files - 1  # less that of the first commit
     requests = run.record(RequestRecord).requests
     if not count or count < 1 or requests is None:
@@ -216,10 +216,8 @@ def _cpu(run: Run, of_writers: bool) -> BootstrapEstimate:
         if (name == "writers" if of_writers else name not in SERVERLESS)
     ]
     inside = run.column("rows")[acked_inside(run)].sum()
-    if not spent:
-        raise NotAvailable("there is no such process")
-    if sum(spent) <= 0 or not len(seconds.length):
-        raise NotAvailable("none was seen in a whole second")
+    require(spent, "there is no such process")
+    require(sum(spent) > 0 and len(seconds.length), "none was seen in a whole second")
     whole = float(seconds.length.sum()) * 1e9 / run.manifest.elapsed_ns
     return known(1e6 * sum(spent) / (float(inside) * whole))
 
@@ -254,9 +252,6 @@ SERVER_CPU = Metric("CPU of servers", "ms", "CPU of servers, 1,000 rows", partia
 WRITER_CPU = Metric("CPU of writers", "ms", "CPU of writers, 1,000 rows", partial(_cpu, of_writers=True), LOWER)
 
 
-type Times = NDArray[np.int64]
-
-
 def _flushes_failed(run: Run) -> BootstrapEstimate:
     """Return the share of batches whose first call of the client was not acknowledged."""
     first = outcomes(run)[run.column("attempt") == 1]
@@ -265,11 +260,11 @@ def _flushes_failed(run: Run) -> BootstrapEstimate:
 
 def commit_times(run: Run) -> Times:
     """Return the times (ns) of acknowledged commits that came at a set interval, from the first try on."""
-    if dict(run.manifest.config).get("part") != PACED:
-        raise NotAvailable("commits came at no set interval")
-    if not run.manifest.oracle.verdict:
-        raise NotAvailable(NOT_COMPARABLE)
-    found: Times = run.column("response_ns")[outcomes(run) == ACKED]
+    return _acked(_of(run, PACED, "commits came at no set interval"), "response_ns")
+
+
+def _acked(run: Run, column: str) -> Times:
+    found: Times = run.column(column)[outcomes(run) == ACKED]
     return found
 
 
@@ -277,12 +272,7 @@ SPARSE = 0.99  # a quantile above it needs ten longer samples, one up to it need
 
 
 def _on_schedule(run: Run) -> Run:
-    """Return the run; raise NotAvailable for a run of another part, or whose table lacks what was acknowledged."""
-    if dict(run.manifest.config).get("part") != TAIL:
-        raise NotAvailable("requests came when those before were answered, and by no schedule")
-    if not run.manifest.oracle.verdict:
-        raise NotAvailable(NOT_COMPARABLE)
-    return run
+    return _of(run, TAIL, "requests came when those before were answered, and by no schedule")
 
 
 def _closed_loop(run: Run) -> ClosedLoop:
@@ -299,14 +289,12 @@ def is_overloaded(run: Run) -> bool:
 
 def responses(run: Run) -> Times:
     """Return the times (ns) from intended start to acknowledgement, of all acknowledged requests due in the window."""
-    found: Times = _on_schedule(run).column("response_ns")[outcomes(run) == ACKED]
-    return found
+    return _acked(_on_schedule(run), "response_ns")
 
 
 def waits(run: Run) -> Times:
     """Return the times (ns) from intended start to first try, of the same requests."""
-    found: Times = _on_schedule(run).column("wait_ns")[outcomes(run) == ACKED]
-    return found
+    return _acked(_on_schedule(run), "wait_ns")
 
 
 def services(run: Run) -> Times:
@@ -336,28 +324,22 @@ def with_omitted(times: Times, expected: int) -> Times:
 
 
 def _quantile(run: Run, times: Callable[[Run], Times], probability: float) -> BootstrapEstimate:
-    found = np.maximum(times(run), 1)
     least = round((10 if probability > SPARSE else 1) / (1 - probability))
-    if len(found) < least:
-        raise NotAvailable(f"needs {least:,} requests, the run has {len(found):,}")
-    return quantile(BlockSample.prepare(found, generator(run.label, times.__name__)), probability).scaled(1e-6)
+    return _quantile_ms(run, times(run), probability, least, "requests", times.__name__)
 
 
 def _longest(run: Run) -> BootstrapEstimate:
     found = responses(run)
-    if not len(found):
-        raise NotAvailable("no request was acknowledged")
+    require(len(found), "no request was acknowledged")
     return known(float(found.max()) * 1e-6)
 
 
 def _utilisation(run: Run) -> BootstrapEstimate:
     """Return the offered rate times the mean service time, in percent, of one writer that serves serially."""
     rate = _schedule(run).requests_per_s
-    if len(set(run.column("writer").tolist())) > 1:
-        raise NotAvailable("the requests of many clients share a commit")
+    require(len(set(run.column("writer").tolist())) <= 1, "the requests of many clients share a commit")
     times = services(run)
-    if not len(times):
-        raise NotAvailable("no request was acknowledged")
+    require(len(times), "no request was acknowledged")
     mean = ratio_of_sums(times, np.ones(len(times)), generator(run.label, "utilisation"))
     return mean.scaled(1e-9 * 100 * rate)
 
@@ -396,6 +378,7 @@ FLUSHES_FAILED = Metric(
 PACED_P50 = _time("paced p50", "Commit: median", commit_times, 0.5)
 PACED_P99 = _time("paced p99", "Commit: p99", commit_times, 0.99)
 
+OF_PACE = (CONFLICTS, FLUSHES_FAILED, ABANDONED, PACED_P50, PACED_P99)
 OF_SCHEDULES = (
     CAPACITY, OFFERED, UTILISATION, RESPONSE_P50, RESPONSE_P90, RESPONSE_P99, RESPONSE_P999, RESPONSE_P9999,
     RESPONSE_MAX, SERVICE_P99, WAIT_P99, CLOSED_P99, CORRECTED_P99,
@@ -407,8 +390,7 @@ def files_read(run: Run, predicate: str) -> int:
 
     Raise NotAvailable for runs of another part.
     """
-    if dict(run.manifest.config).get("part") != PRUNING:
-        raise NotAvailable("no query is asked")
+    require(dict(run.manifest.config).get("part") == PRUNING, "no query is asked")
     return int(run.column("files")[run.words("predicate") == predicate].max())
 
 
@@ -428,27 +410,15 @@ QUERY_ALL, QUERY_ONE = (
     Metric(f"query: {each.name}", "ms", f"Median query: {each.name}", partial(_query_ms, predicate=each.name), LOWER)
     for each in (ALL_ROWS, ONE_REGION)
 )
-OF_PRUNING = (
-    QUERY_ALL,
-    QUERY_ONE,
-    *(
-        Metric(
-            f"files read: {each.name}",
-            "files",
-            f"Files read: {each.name}",
-            partial(_files_read, predicate=each.name),
-            LOWER,
-        )
-        for each in PREDICATES
-    ),
-)
+FILES_READ = [
+    Metric(f"files read: {name}", "files", f"Files read: {name}", partial(_files_read, predicate=name), LOWER)
+    for name in BY_NAME
+]
 
 
 def _added(run: Run, name: str) -> NDArray[np.int64]:
     """Return a column of a window of added columns; raise NotAvailable for runs of another part, or a wrong table."""
-    if dict(run.manifest.config).get("part") != EVOLUTION:
-        raise NotAvailable("no column is added")
-    return _sound(run).column(name)
+    return _of(run, EVOLUTION, "no column is added").column(name)
 
 
 def _change_ms(run: Run) -> BootstrapEstimate:
@@ -467,7 +437,7 @@ QUANTITIES = MetricSet(
     all=(
         COMMITS, ROWS, P50, P99, P999, CONFLICTS, CONFLICTS_A_COMMIT, ABANDONED, ERRORS, LOST, DOUBLED, FAIRNESS,
         FILES, REQUESTS, REQUESTS_A_FILE, REQUESTS_A_COMMIT, SERVER_CPU, WRITER_CPU, FLUSHES_FAILED, PACED_P50,
-        PACED_P99, *OF_SCHEDULES, *OF_PRUNING, ADD_COLUMN, REWRITTEN,
+        PACED_P99, *OF_SCHEDULES, QUERY_ALL, QUERY_ONE, *FILES_READ, ADD_COLUMN, REWRITTEN,
     ),
     headline=(COMMITS, P50, P99, CONFLICTS, LOST),
     code=("studies/ingest/metrics.py", "studies/ingest/load/records.py", "systems/pruning_dataset.py"),

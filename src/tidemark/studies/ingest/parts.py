@@ -17,34 +17,20 @@ from tidemark.config import Config
 from tidemark.machine import power, strace
 from tidemark.runs.spec import HasSettings, SeriesSpec
 from tidemark.services.base import Service
-from tidemark.services.fault_kill import CommitKills
-from tidemark.services.fault_proxy import LATE, CommitFaults, HttpFaults, PostgresFaults
-from tidemark.services.iceberg.catalog import RestCatalog
+from tidemark.services.fault_proxy import CUT_OFF, LATE, RESTART, CommitFaults, CommitKills, HttpFaults, PostgresFaults
+from tidemark.services.iceberg.rest import RestCatalog
 from tidemark.services.postgres import Postgres
 from tidemark.services.seaweedfs import SeaweedFS
 from tidemark.services.servers import in_order, started_here
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
 from tidemark.studies.ingest.settings import (
-    AGES,
-    EVOLUTION,
     GROUP,
-    PACED,
-    PRUNING,
-    STORAGE,
-    TAIL,
-    WRITERS,
-    AgesSettings,
-    EvolutionSettings,
+    UNDISTURBED,
     Gathering,
-    GroupSettings,
     IngestSection,
     IngestSettings,
-    PacedSettings,
-    PruningSettings,
-    StorageSettings,
-    TailSettings,
-    WritersSettings,
     has_option,
+    may_set,
     table_class,
     with_options,
 )
@@ -105,7 +91,6 @@ class FrontSettings(Gathering, IngestSettings):
     """Clients of a front whose buffer is a commit (staged) and which is killed; a batch is a request."""
 
     words = (FRONT,)
-    form = f"{FRONT}-{{rows}}x{{clients}}"
     needs_rows = True
     label_pattern = re.compile(rf"{FRONT}-(?P<rows>\d+)x(?P<clients>\d+)")
 
@@ -137,7 +122,7 @@ INLINED = {"ducklake": "ducklake-inlined-postgres"}
 
 def _with_inlined(section: IngestSection, part: str) -> list[SystemEntry]:
     """Return the systems that a part selects, among them those of INLINED."""
-    there = {entry.name: entry for entry in section.systems}
+    there = {entry.name: entry for entry in section.entries}
     also = [also for name, also in INLINED.items() if name in there and also not in there]
     there |= {name: SystemEntry.parse(name, {}) for name in also}
     return [there[name] for name in section.names_of(part) if name in there]
@@ -227,8 +212,10 @@ COMMITTED_BY: dict[type[Service], str] = {
     RestCatalog: r"^POST .*(/transactions/commit|/tables/[^/]+)$",
     SeaweedFS: r"^PUT .*/_delta_log/\d+\.json$",
 }
-HIT_SECONDS = 1.0  # expected for one hit
+CATALOGS = (Postgres, RestCatalog)  # those of them that are restarted
+HIT_SECONDS, RESTART_SECONDS = 1.0, 5.0  # expected for one hit
 LIMIT_SECONDS = 2  # a client's time limit, where an answer is to be late for it
+PAST = 1.25  # cuts are at moments of so many times what the row before took: few writes take longer
 ANSWERS, KILLED = "answers", "killed"
 NO_SERVER = (
     "its commit is a file on this machine: there is no server whose answer could be lost, and no call is known by "
@@ -250,25 +237,35 @@ class AmbiguitySettings(IngestSettings):
     hits: int  # in each way, with each policy
     faults: str  # the ways, separated by spaces
     retries: str  # the policies, separated by spaces
+    restarts: int = 0  # of the server, with each policy
+    cuts: int = 0  # of all connections, at random moments
     outside: str = ""  # the server that commits, if it was not started here
     local: bool = False  # without a server
+    through: str = ""  # the catalog, if it is not the system's default
 
     @property
     def label(self) -> str:
-        return f"{KILLED if self.local else ANSWERS}-{self.hits}"
+        return f"{KILLED if self.local else ANSWERS}-{self.hits}" + (f"-{self.through}" if self.through else "")
 
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
-        """Yield the systems of the part; one without a server as it is, and with its table in an S3 server too."""
+        """Yield the systems of the part, and those that can go through other catalogs with each of these too.
+
+        One without a server is measured as it is, and with its table in an S3 server.
+        """
         sizes = section.sizes[AMBIGUITY]
-        words = {name: " ".join(sizes[name]) for name in ("faults", "retries")}
-        settings = cls.made(section, AMBIGUITY, rows=1, uncounted=0, hits=sizes["hits"], **words)
+        own = {name: " ".join(sizes[name]) for name in ("faults", "retries")}
+        own |= {name: sizes[name] for name in ("hits", "restarts", "cuts")}
+        settings = cls.made(section, AMBIGUITY, rows=1, uncounted=0, **own)
         for entry in _with_inlined(section, AMBIGUITY):
             is_local = entry.like in registry() and not registry()[entry.like].needs
             is_local &= dict(entry.options).get("storage") != S3
             yield entry, replace(settings, local=is_local)
             if is_local and has_option(entry, "storage"):
                 yield with_options(entry, storage=S3), settings
+            for catalog in sizes["catalogs"]:
+                if may_set(entry, "catalog", catalog):
+                    yield with_options(entry, catalog=catalog, storage=S3), replace(settings, through=catalog)
 
     def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
         """Return one series of one run, in which everything is hit."""
@@ -276,10 +273,9 @@ class AmbiguitySettings(IngestSettings):
         server = committed_by(chosen)
         theirs = server is not None and server.address_in(config.services) is not None
         settings = replace(self, outside=server.title) if server is not None and theirs else self
-        ways = self.ways(chosen)
-        each = HIT_SECONDS * len(ways) + LIMIT_SECONDS * (LATE in ways)
-        seconds = max(HIT_SECONDS, self.hits * each * len(self.retries.split()))
-        return repeated(spec, 1, settings=settings.pairs, window_seconds=seconds, runs=1)
+        each = {LATE: HIT_SECONDS + LIMIT_SECONDS, RESTART: RESTART_SECONDS}
+        seconds = sum(hits * each.get(fault, HIT_SECONDS) for fault, _, hits in self.planned(chosen))
+        return repeated(spec, 1, settings=settings.pairs, window_seconds=max(HIT_SECONDS, seconds), runs=1)
 
     def refused_by(self, chosen: Variant) -> str | None:
         if self.outside:
@@ -298,6 +294,19 @@ class AmbiguitySettings(IngestSettings):
         """Return the ways in which commits of `chosen` are hit."""
         return [each for each in self.faults.split() if each in faults_of(chosen)]
 
+    def planned(self, chosen: Variant) -> Iterator[tuple[str, str, int]]:
+        """Yield each way and policy with its number of hits; then restarts of a catalog's server, and random cuts.
+
+        What a cut loses does not depend on the policy: BLIND, if it is one of them, shows each lost answer as harm.
+        """
+        retries, server = self.retries.split(), committed_by(chosen)
+        for fault, retry in itertools.product(self.ways(chosen), retries):
+            yield fault, retry, self.hits
+        if self.restarts and server is not None and issubclass(server, CATALOGS):
+            yield from ((RESTART, retry, self.restarts) for retry in retries)
+        if self.cuts and server is not None:
+            yield CUT_OFF, BLIND if BLIND in retries else retries[0], self.cuts
+
 
 def committed_by(chosen: Variant) -> type[Service] | None:
     """Return the server that a system's clients send their commits to; None if there is none that is known."""
@@ -315,18 +324,12 @@ def faults_of(chosen: Variant) -> list[str]:
     hits: type[CommitFaults] = CommitKills
     if server is not None:
         hits = HttpFaults if request_of(server) else PostgresFaults
-    return [each for each in hits.faults if each != LATE or table_class(chosen).time_limit is not None]
+    has_limit = table_class(chosen).time_limit is not None
+    return [each for each in hits.faults if each != RESTART and (each != LATE or has_limit)]
 
 
 PARTS: dict[str, type[IngestSettings]] = {
-    WRITERS: WritersSettings,
-    PACED: PacedSettings,
-    GROUP: GroupSettings,
-    TAIL: TailSettings,
-    STORAGE: StorageSettings,
-    PRUNING: PruningSettings,
-    EVOLUTION: EvolutionSettings,
-    AGES: AgesSettings,
+    **UNDISTURBED,
     FAULTS: FaultSettings,
     FRONT: FrontSettings,
     MAINTENANCE: MaintenanceSettings,

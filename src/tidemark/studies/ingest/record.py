@@ -285,7 +285,7 @@ class Maintenance:
 class Outcomes:
     """Rows whose commit was hit in one way, by one policy of the writer. An error is what the writer ended with."""
 
-    fault: str  # after, before, twice, status or late
+    fault: str  # after, before, twice, status, late or restart; cut: at a random moment
     retry: str  # never, blind or check
     hits: int  # commits that were hit, each of one row; those that the server refused are left out
     tables: int  # tables that they were made to: a table that was harmed is replaced
@@ -302,6 +302,8 @@ class Outcomes:
     harmed: int = 0  # hits with any of these: twice, acknowledged and not there, unreadable, stuck, earlier rows lost
     said: str = ""  # first error of the writer
     unread: str = ""  # first reason for which a table cannot be read
+    lost: int = 0  # cuts at a random moment after which the server had committed and its answer was lost
+    lost_harmed: int = 0  # those of them that did harm
 
 
 LOCAL_DISK = "a file on this machine"  # in place of a server

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import HIGHER, NotAvailable
+from tidemark.analysis.metrics import require
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.analysis.text_blocks import SentenceWriter, or_why
 from tidemark.results.claims.claim_data import LossClaimData
 from tidemark.results.reference.run_files import RunFiles
-from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, hot_of
+from tidemark.results.report.summary_table import SystemRuns, hot_of, questions_of, with_runs
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import Written, chapter_of, claims_of, figure_specs_of, tables_of
 from tidemark.studies.ingest import published
@@ -22,21 +22,9 @@ from tidemark.studies.ingest.parts import CUT, FAULTS, CutSettings, part_name
 from tidemark.studies.ingest.record import RECORDS
 from tidemark.studies.ingest.settings import GROUP, ONE, WRITERS, GroupSettings, WritersSettings
 from tidemark.studies.ingest.study import STUDY
-from tidemark.studies.ingest.tables import (
-    ages,
-    ambiguity,
-    faults,
-    kyma,
-    maintenance,
-    paced,
-    requests,
-    storage,
-    writers,
-)
-from tidemark.studies.ingest.window.ages import AtAge
+from tidemark.studies.ingest.tables import ambiguity, faults, maintenance, requests, storage, writers
 from tidemark.studies.ingest.window.ambiguity import Attempted
-from tidemark.studies.ingest.window.evolution import Added
-from tidemark.studies.ingest.window.pruning import Asked
+from tidemark.studies.ingest.window.one_client import Added, Asked, AtAge
 from tidemark.studies.study import Results
 from tidemark.systems.base import FULL
 
@@ -45,17 +33,13 @@ PERCENT = 100.0
 
 def _shared(asked: SystemRuns) -> list[Series]:
     """Return the series with one table for all writers, by number of writers; raise NotAvailable if none has runs."""
-    own = [each for each in asked.series if part_name(each) == WRITERS]
-    found = [each for each in own if WritersSettings.of(each).tables == ONE and each.runs]
-    if not found:
-        raise NotAvailable(own[0].missing() if own else "not measured")
-    return sorted(found, key=lambda each: WritersSettings.of(each).writers)
+    own = [each for each in asked.series if part_name(each) == WRITERS and WritersSettings.of(each).tables == ONE]
+    return sorted(with_runs(own), key=lambda each: WritersSettings.of(each).writers)
 
 
 def _alone(asked: SystemRuns) -> Series:
     first = _shared(asked)[0]
-    if WritersSettings.of(first).writers != 1:
-        raise NotAvailable("not measured with one writer")
+    require(WritersSettings.of(first).writers == 1, "not measured with one writer")
     return first
 
 
@@ -67,10 +51,7 @@ def _most(asked: SystemRuns) -> Series:
 def _gathered(asked: SystemRuns) -> Series:
     """Return the series of staged requests with the most clients; raise NotAvailable if none has runs."""
     own = [each for each in asked.series if part_name(each) == GROUP and GroupSettings.of(each).policy == STAGED]
-    found = [each for each in own if each.runs]
-    if not found:
-        raise NotAvailable(own[0].missing() if own else "no requests were gathered in front of it")
-    return max(found, key=lambda each: requests.shape(each)[::-1])
+    return max(with_runs(own, "no requests were gathered in front of it"), key=lambda each: requests.shape(each)[::-1])
 
 
 def _with_kills(asked: SystemRuns) -> Series:
@@ -107,73 +88,30 @@ def _shape(asked: SystemRuns, _mode: str | None) -> str:
     return f"{rows:,} rows a request, {clients:,} clients"
 
 
-QUESTIONS = (
-    SummaryMetric(
-        "commits-alone", "Commits/s, one writer", "commits/s", hot_of(COMMITS, _alone), better=HIGHER,
-        hint="Acknowledged commits of one writer in a closed loop, by the length of the window. Hot runs.",
-    ),
-    SummaryMetric(
-        "commits-many", "Commits/s, many writers", "commits/s", hot_of(COMMITS, _most), better=HIGHER, note=_writers,
-        hint="Acknowledged commits of all writers of one table, with the most that were measured. Hot runs.",
-        asks="Most commits a second to one table, many writers",
-    ),
-    SummaryMetric(
-        "commit-alone", "Commit, one writer", "ms", hot_of(P50, _alone),
-        hint="Median time of an acknowledged commit of one writer. Hot runs.",
-    ),
-    SummaryMetric(
-        "commit-p99-many", "Commit p99, many writers", "ms", hot_of(P99, _most), note=_writers,
-        hint="99 of 100 commits are acknowledged sooner, their retries included, with the most writers. Hot runs.",
-    ),
-    SummaryMetric(
-        "conflicts-many", "Refused, many writers", "%", hot_of(CONFLICTS, _most, PERCENT), signed=True, note=_writers,
-        hint="Share of commits tried that are refused because another one came first, with the most writers, as far "
-        "as catalog or client tell. Hot runs.",
-    ),
-    SummaryMetric(
-        "fairness-many", "Fairness", "", hot_of(FAIRNESS, _most), better=HIGHER, signed=True, note=_writers,
-        hint="Jain's index of the writers' commits: 1 where all have as many. Hot runs.",
-    ),
-    SummaryMetric(
-        "rows-gathered", "Rows/s, requests gathered", "rows/s", hot_of(ROWS, _gathered), better=HIGHER, note=_shape,
-        hint="Acknowledged rows of clients behind a front that gathers their requests in a buffer, which is one "
-        "commit, by the length of the window; with the most clients that were measured. Hot runs.",
-        asks="Most rows a second, requests gathered",
-    ),
-    SummaryMetric(
-        "p99-gathered", "Request p99, gathered", "ms", hot_of(P99, _gathered), note=_shape,
-        hint="99 of 100 such requests are acknowledged sooner. Hot runs.",
-    ),
-    SummaryMetric(
-        "lost-many", "Rows lost, many writers", "%", hot_of(LOST, _most, PERCENT), signed=True, note=_writers,
-        hint="Share of acknowledged rows that another client does not find, with the most writers. Hot runs.",
-        asks="Most rows lost, many writers", extreme="worst",
-        none="No system was seen to lose a row",
-    ),
-    SummaryMetric(
-        "lost-killed", "Kills that lose rows", "%",
-        lambda asked, _mode: faults.costly(_with_kills(asked)).scaled(PERCENT), signed=True, note=_kills,
-        hint="Share of kills (SIGKILL) of a writer or a server, with writes in flight, after which an acknowledged row "
-        "is gone or there twice. Few kills leave a wide interval.",
-        asks="Is anything lost when it is killed?", extreme="worst",
-        none="No kill of any system lost an acknowledged row",
-    ),
-    SummaryMetric(
-        "wrong-maintained", "Rows lost or doubled, maintained", "%", _wrong_maintained, signed=True,
-        hint="Share of acknowledged rows that another client does not find once, where the table was flushed, merged, "
-        "expired or vacuumed while writers wrote.",
-        asks="Is anything lost or doubled when it is maintained?", extreme="worst",
-        none="No maintenance during writes lost or doubled a row",
-    ),
-    SummaryMetric(
-        "lost-cut", "Power cuts that lose rows", "%",
-        lambda asked, _mode: faults.costly_cuts(_with_cuts(asked)).scaled(PERCENT), signed=True, note=_cuts,
-        hint="Share of cuts of the power, with writes in flight, after which an acknowledged row is gone, or the "
-        "table cannot be read. The kernel's memory is lost, a disk's own cache is not. Few cuts leave a wide interval.",
-        asks="Is anything lost when the power is?", extreme="worst",
-        none="No cut of the power lost an acknowledged row",
-    ),
-)  # fmt: skip
+QUESTIONS = questions_of(
+    __file__,
+    {
+        "commits-alone": hot_of(COMMITS, _alone),
+        "commits-many": hot_of(COMMITS, _most),
+        "commit-alone": hot_of(P50, _alone),
+        "commit-p99-many": hot_of(P99, _most),
+        "conflicts-many": hot_of(CONFLICTS, _most, PERCENT),
+        "fairness-many": hot_of(FAIRNESS, _most),
+        "rows-gathered": hot_of(ROWS, _gathered),
+        "p99-gathered": hot_of(P99, _gathered),
+        "lost-many": hot_of(LOST, _most, PERCENT),
+        "lost-killed": lambda asked, _mode: faults.costly(_with_kills(asked)).scaled(PERCENT),
+        "wrong-maintained": _wrong_maintained,
+        "lost-cut": lambda asked, _mode: faults.costly_cuts(_with_cuts(asked)).scaled(PERCENT),
+    },
+    {
+        **dict.fromkeys(("commits-many", "commit-p99-many", "conflicts-many", "fairness-many", "lost-many"), _writers),
+        **dict.fromkeys(("rows-gathered", "p99-gathered"), _shape),
+        "lost-killed": _kills,
+        "lost-cut": _cuts,
+    },
+)
+
 
 FINDINGS = (
     "scaling", "conflicts", "paced", "lost", "retrying", "group-staged", "group-bundled", "open-closed", "trips",
@@ -196,25 +134,22 @@ class Writer(SentenceWriter):
         self.written: dict[str, Written] = {
             "ingest-scaling": of_writers.scaling,
             "ingest-conflicts": of_writers.conflicts,
-            "ingest-paced": partial(paced.refused_sentence, measures),
+            "ingest-paced": partial(requests.refused_sentence, measures),
             "ingest-retrying": of_writers.retrying,
             "ingest-lost": of_writers.lost,
-            "ingest-group-staged": partial(
-                requests.gained, measures, STAGED, "Gathered in a buffer that is one commit (staged)"
-            ),
-            "ingest-group-bundled": partial(
-                requests.gained, measures, BUNDLED, "With the files of several buffers in one commit (bundled)"
-            ),
+            "ingest-group-staged": partial(requests.gained, measures, STAGED),
+            "ingest-group-bundled": partial(requests.gained, measures, BUNDLED),
             "ingest-open-closed": partial(requests.omitted, measures),
             "ingest-trips": partial(storage.trips_sentence, measures),
             "ingest-evolution": partial(storage.change_sentence, measures),
-            "ingest-ages": partial(ages.aged_sentence, measures.run_set),
+            "ingest-ages": partial(storage.aged_sentence, measures.run_set),
             "ingest-killed": partial(faults.kept_sentence, measures.run_set),
             "ingest-harmed": partial(ambiguity.harmed_sentence, measures.run_set),
+            "ingest-cuts": partial(ambiguity.cuts_sentence, measures.run_set),
             "ingest-safe": partial(ambiguity.safe_sentence, measures.run_set),
             "ingest-power-cut": partial(faults.cut_sentence, measures.run_set),
             "ingest-maintenance-held": partial(maintenance.held_sentence, measures.run_set),
-            "ingest-mistakes": partial(kyma.mistakes, measures),
+            "ingest-mistakes": partial(published.mistakes, measures),
         }
 
     def sentences(self) -> dict[str, str]:
@@ -225,7 +160,7 @@ class Writer(SentenceWriter):
 RESULTS = Results(
     quantities=QUANTITIES,
     publication=published.PUBLICATION,
-    tables=tables_of(writers, paced, requests, storage, ages, faults, ambiguity, maintenance, kyma),
+    tables=tables_of(writers, requests, storage, faults, ambiguity, maintenance, published),
     figure_specs=figure_specs_of("tidemark.studies.ingest.figures", "tidemark.studies.ingest.disturbed_figures"),
     claims=claims_of(
         STUDY,

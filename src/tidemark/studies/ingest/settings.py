@@ -5,16 +5,17 @@ from __future__ import annotations
 import itertools
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec, WorkloadSettings
-from tidemark.schema import Origin, one_of
+from tidemark.schema import one_of
 from tidemark.studies.ingest.gateway.group_commit import BUNDLED, DIRECT, POLICIES, STAGED, GroupCommit, Policy
 from tidemark.studies.ingest.load.schedule import CONSTANT, POISSON
+from tidemark.studies.section import Section
 from tidemark.systems.base import Capability, Variant
 from tidemark.systems.object_store import S3
 from tidemark.systems.registry import SystemEntry, of_kind, registry, repeated
@@ -27,37 +28,25 @@ EVOLUTION, AGES = "evolution", "ages"
 COMMITS_AT_AGE = 10  # timed commits, which make the table older
 
 
-@dataclass(frozen=True, slots=True)
-class IngestSection:
-    """The section, already checked against its schema."""
+class IngestSection(Section[dict[str, Any]]):
+    """The section, already checked against its schema; its sizes by key."""
 
-    given: Mapping[str, Any]  # all keys by name
-    protocol: str
-    origin: Origin
-    systems: tuple[SystemEntry, ...]
-
-    @classmethod
-    def parse(cls, given: Mapping[str, Any], protocol: str, origin: Origin) -> IngestSection:
-        """Return the section; raise ConfigError, with the place of the key, if the protocol is unknown."""
-        one_of(protocol, given["protocols"], ("protocol",), origin)
-        systems = tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items())
-        return cls(given, protocol, origin, systems)
+    __slots__ = ()
 
     @property
-    def sizes(self) -> Mapping[str, Any]:
-        """The sizes of the protocol: all of its keys by name."""
-        sizes: Mapping[str, Any] = self.given["protocols"][self.protocol]
-        return sizes
+    def entries(self) -> list[SystemEntry]:
+        """The systems as the section has them."""
+        return [SystemEntry.parse(name, options) for name, options in self.given["systems"].items()]
 
     @property
     def as_shipped(self) -> list[SystemEntry]:
         """The systems that are not variants of others."""
-        return [each for each in self.systems if each.name == each.like and each.like in registry()]
+        return [each for each in self.entries if each.name == each.like and each.like in registry()]
 
     @property
     def with_their_retries(self) -> list[SystemEntry]:
         """The systems whose clients retry a refused commit as shipped: all but variants that set only retries."""
-        return [each for each in self.systems if not only_retries(each)]
+        return [each for each in self.entries if not only_retries(each)]
 
     def names_of(self, part: str) -> list[str]:
         """Return the names by which a part selects its systems; raise ConfigError, with the place, for an unknown one.
@@ -65,15 +54,16 @@ class IngestSection:
         A known system that the section lacks selects nothing.
         """
         names: list[str] = self.sizes[part]["systems"]
-        known = dict.fromkeys(sorted({entry.name for entry in self.systems} | set(of_kind(TableSystem))))
+        known = dict.fromkeys(sorted({*self.given["systems"], *of_kind(TableSystem)}))
         for name in names:
-            one_of(name, known, (SECTION, "protocols", self.protocol, part, "systems"), self.origin)
+            place = (SECTION, "protocols", self.config.protocol, part, "systems")
+            one_of(name, known, place, self.config.origin)
         return names
 
     def systems_of(self, part: str) -> list[SystemEntry]:
         """Return the systems that a part selects, as `names_of` does."""
         names = self.names_of(part)
-        return [entry for entry in self.systems if entry.name in names]
+        return [entry for entry in self.entries if entry.name in names]
 
 
 def only_retries(entry: SystemEntry) -> bool:
@@ -84,6 +74,13 @@ def only_retries(entry: SystemEntry) -> bool:
 
 def has_option(entry: SystemEntry, name: str) -> bool:
     return entry.like in registry() and name in {field.name for field in fields(registry()[entry.like].Options)}
+
+
+def may_set(entry: SystemEntry, name: str, value: str) -> bool:
+    """Return True if `value` is among the choices of an option that `entry` leaves out."""
+    options = fields(registry()[entry.like].Options) if entry.like in registry() else ()
+    choices = [each.metadata.get("choices") or () for each in options if each.name == name]
+    return name not in dict(entry.options) and any(value in each for each in choices)
 
 
 def with_options(entry: SystemEntry, **more: Any) -> SystemEntry:
@@ -100,24 +97,17 @@ def table_class(chosen: Variant) -> type[TableSystem]:
 class IngestSettings(WorkloadSettings):
     """Settings that decide how a series writes, in addition to its system and options; each part has a subclass.
 
-    `words` are the first words of the modes of its series, and `form` is a mode with the names of settings.
-    `needs_rows` is set if a part shows losses: it has no series of systems that keep nothing. Without `needs_writers`,
-    the table may be one that a single process at a time writes.
+    `words` are the first words of the modes of its series. `needs_rows` is set if a part shows losses: it has no series
+    of systems that keep nothing. Without `needs_writers`, the table may be one that a single process at a time writes.
     """
 
     words: ClassVar[tuple[str, ...]]
-    form: ClassVar[str]
     needs_rows: ClassVar[bool] = False
     needs_writers: ClassVar[bool] = True
 
     part: str
     rows: int  # per batch
     uncounted: int  # warm-up batches of each writer before a hot window
-
-    @property
-    def label(self) -> str:
-        """The mode as a path component: one of `words`, followed by what distinguishes the series of the part."""
-        return self.form.format_map(asdict(self))
 
     @property
     def has_front(self) -> bool:
@@ -160,7 +150,6 @@ class WritersSettings(IngestSettings):
     """Many writers, each a separate process; a batch is a commit."""
 
     words: ClassVar[tuple[str, ...]] = (ONE, OWN)
-    form: ClassVar[str] = "{tables}-{writers}"
     label_pattern = re.compile(rf"(?P<tables>{ONE}|{OWN})-(?P<writers>\d+)")
 
     writers: int
@@ -173,12 +162,11 @@ class WritersSettings(IngestSettings):
         alone = sorted(set(sizes["own"]) - set(sizes["writers"]))
         if alone:
             raise ConfigError(
-                f"{section.origin.place((SECTION, 'protocols', section.protocol, 'own'))}: found {alone[0]}; allowed: "
-                f"numbers that 'writers' has as well ({', '.join(map(str, sizes['writers']))}): a table each is the "
-                "control of one table for all"
+                f"{section.place_of_size('own')}: found {alone[0]}; allowed: numbers that 'writers' has as well "
+                f"({', '.join(map(str, sizes['writers']))}): a table each is the control of one table for all"
             )
         counts = [*((ONE, count) for count in sizes["writers"]), *((OWN, count) for count in sizes["own"])]
-        for entry, (tables, writers) in itertools.product(section.systems, counts):
+        for entry, (tables, writers) in itertools.product(section.entries, counts):
             if only_retries(entry) and (tables == OWN or writers == 1):
                 continue  # without conflicts, there is nothing to retry
             yield entry, cls.made(section, WRITERS, writers=writers, tables=tables)
@@ -189,7 +177,6 @@ class PacedSettings(IngestSettings):
     """Writers of one table that each commit once in every `every_seconds` seconds, at a random moment."""
 
     words = (PACED,)
-    form = f"{PACED}-{{writers}}-{{every_seconds}}"
     needs_rows = True
     label_pattern = re.compile(rf"{PACED}-(?P<writers>\d+)-(?P<every_seconds>\d+)")
 
@@ -211,16 +198,12 @@ class PacedSettings(IngestSettings):
         return repeated(spec, 1, window_seconds=float(self.every_seconds * section.sizes[PACED]["commits"]))
 
 
-FAR = "s3"
-
-
 @dataclass(frozen=True, slots=True)
 class StorageSettings(WritersSettings):
     """One writer, whose table's files are in an S3 server with a round trip of `rtt_ms` milliseconds."""
 
-    words = (FAR,)
-    form = f"{FAR}-{{rtt_ms}}"
-    label_pattern = re.compile(rf"{FAR}-(?P<rtt_ms>\d+)")
+    words = ("s3",)
+    label_pattern = re.compile(r"s3-(?P<rtt_ms>\d+)")
 
     rtt_ms: int
 
@@ -233,16 +216,12 @@ class StorageSettings(WritersSettings):
                 yield with_options(entry, storage=S3, rtt_ms=rtt_ms), settings
 
 
-PRUNE = "prune"
-
-
 @dataclass(frozen=True, slots=True)
 class PruningSettings(IngestSettings):
     """One table of `files` files, each a commit of `rows` rows, and queries, some of which need not read all files."""
 
-    words = (PRUNE,)
-    form = f"{PRUNE}-{{files}}"
-    label_pattern = re.compile(rf"{PRUNE}-(?P<files>\d+)")
+    words = ("prune",)
+    label_pattern = re.compile(r"prune-(?P<files>\d+)")
 
     files: int
 
@@ -254,17 +233,13 @@ class PruningSettings(IngestSettings):
                 yield entry, cls.made(section, PRUNING, files=files)
 
 
-EVOLVE = "evolve"
-
-
 @dataclass(frozen=True, slots=True)
 class EvolutionSettings(IngestSettings):
     """A table with rows to which `columns` columns are added, one after the other, each followed by a commit."""
 
-    words = (EVOLVE,)
-    form = f"{EVOLVE}-{{columns}}"
+    words = ("evolve",)
     needs_rows = True
-    label_pattern = re.compile(rf"{EVOLVE}-(?P<columns>\d+)")
+    label_pattern = re.compile(r"evolve-(?P<columns>\d+)")
 
     columns: int
 
@@ -301,10 +276,9 @@ class AgesSettings(IngestSettings):
         ages = section.sizes[AGES]["ages"]
         for younger, older in itertools.pairwise(ages):
             if older < younger + COMMITS_AT_AGE:
-                place = section.origin.place((SECTION, "protocols", section.protocol, AGES, "ages"))
                 raise ConfigError(
-                    f"{place}: found {older} after {younger}; allowed: ages in ascending order, {COMMITS_AT_AGE} or "
-                    "more apart, as so many commits are timed at each"
+                    f"{section.place_of_size(AGES, 'ages')}: found {older} after {younger}; allowed: ages in ascending "
+                    f"order, {COMMITS_AT_AGE} or more apart, as so many commits are timed at each"
                 )
         settings = cls.made(section, AGES, rows=1, uncounted=0, ages=" ".join(map(str, ages)))
         yield from ((entry, settings) for entry in section.systems_of(AGES))
@@ -344,7 +318,6 @@ class GroupSettings(Gathering, IngestSettings):
     """Clients behind a front that commits their requests by a policy; a batch is a request."""
 
     words = tuple(POLICIES)
-    form = "{policy}-{rows}x{clients}"
     label_pattern = re.compile(rf"(?P<policy>{'|'.join(POLICIES)})-(?P<rows>\d+)x(?P<clients>\d+)")
 
     policy: str
@@ -427,3 +400,15 @@ class TailSettings(Gathering, IngestSettings):
         seconds = section.sizes[TAIL]["window_seconds"]
         own = spec if seconds is None else replace(spec, window_seconds=float(seconds))
         return IngestSettings.series(self, own, section, chosen, config)
+
+
+UNDISTURBED: dict[str, type[IngestSettings]] = {
+    WRITERS: WritersSettings,
+    PACED: PacedSettings,
+    GROUP: GroupSettings,
+    TAIL: TailSettings,
+    STORAGE: StorageSettings,
+    PRUNING: PruningSettings,
+    EVOLUTION: EvolutionSettings,
+    AGES: AgesSettings,
+}

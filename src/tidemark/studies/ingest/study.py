@@ -13,7 +13,14 @@ from tidemark.measure.workload import Workload
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.polaris import Polaris
 from tidemark.studies.ingest.parts import PARTS, CutSettings, settings_of
-from tidemark.studies.ingest.settings import SECTION, AgesSettings, IngestSection, IngestSettings, table_class
+from tidemark.studies.ingest.settings import (
+    SECTION,
+    AgesSettings,
+    IngestSection,
+    IngestSettings,
+    WritersSettings,
+    table_class,
+)
 from tidemark.studies.study import Study
 from tidemark.systems.base import Capability, Variant
 from tidemark.systems.registry import spec_of, variant, with_defaults
@@ -25,21 +32,15 @@ STUDY = Study(
     question="How many commits a second does one table take from many writers, and how many are refused or lost?",
 )
 
-# Modules with the measurement window of each part. Full names, since the digest of measuring code follows such names.
-STAGES = {
-    "writers": "tidemark.studies.ingest.window.runner",
-    "paced": "tidemark.studies.ingest.window.paced",
-    "group": "tidemark.studies.ingest.window.runner",
-    "tail": "tidemark.studies.ingest.window.open_loop",
-    "storage": "tidemark.studies.ingest.window.runner",
-    "pruning": "tidemark.studies.ingest.window.pruning",
-    "evolution": "tidemark.studies.ingest.window.evolution",
-    "ages": "tidemark.studies.ingest.window.ages",
-    "faults": "tidemark.studies.ingest.window.fault_injection",
-    "front": "tidemark.studies.ingest.window.fault_injection",
-    "maintenance": "tidemark.studies.ingest.window.maintenance",
-    "cut": "tidemark.studies.ingest.window.power_failure",
-    "ambiguity": "tidemark.studies.ingest.window.ambiguity",
+# Modules with measurement windows, and the parts of each. Full names: the digest of measuring code follows such names.
+RUNNERS = {
+    "tidemark.studies.ingest.window.runner": ("writers", "group", "storage"),
+    "tidemark.studies.ingest.window.open_loop": ("paced", "tail"),
+    "tidemark.studies.ingest.window.one_client": ("pruning", "evolution", "ages"),
+    "tidemark.studies.ingest.window.fault_injection": ("faults", "front"),
+    "tidemark.studies.ingest.window.maintenance": ("maintenance",),
+    "tidemark.studies.ingest.window.power_failure": ("cut",),
+    "tidemark.studies.ingest.window.ambiguity": ("ambiguity",),
 }
 
 
@@ -58,8 +59,9 @@ class Ingest(Workload):
     @classmethod
     def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:
         """Return why the series cannot run, also if only one process may write: writers do not create the table."""
-        settings = settings_of(spec)
-        refused = table_class(variant).refuses_writers(variant.options) if settings.needs_writers else None
+        settings, kind = settings_of(spec), table_class(variant)
+        is_alone = isinstance(settings, WritersSettings) and settings.writers == 1 and kind.hands_over
+        refused = kind.refuses_writers(variant.options) if settings.needs_writers and not is_alone else None
         return super().unavailable(spec, variant) or refused or settings.refused_by(variant)
 
     @contextmanager
@@ -78,7 +80,7 @@ class Ingest(Workload):
 
     @property
     def runner(self) -> str:  # type: ignore[override]
-        return STAGES[self.settings.part]
+        return next(module for module, parts in RUNNERS.items() if self.settings.part in parts)
 
     @property
     def warms_up(self) -> bool:
@@ -98,8 +100,7 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
         entry = with_defaults(given, ingest.given)
         chosen = variant(entry, config.origin, (SECTION, "systems"), TableSystem)
         if missing and Polaris in chosen.needs:
-            place = config.origin.place((SECTION, "systems", entry.name))
-            raise ConfigError(f"{place}: found catalog: polaris, but {missing}")
+            raise ConfigError(f"{ingest.place('systems', entry.name)}: found catalog: polaris, but {missing}")
         if settings.needs_rows and Capability.READ_BACK not in chosen.system.capabilities:
             continue
         spec = spec_of(
@@ -122,4 +123,4 @@ def limits(config: Config) -> list[str]:
 
 
 def _section(config: Config) -> IngestSection:
-    return IngestSection.parse(config.sections[SECTION], config.protocol, config.origin)
+    return IngestSection.of(config, SECTION, dict)

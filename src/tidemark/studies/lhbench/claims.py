@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from tidemark.analysis.blocks import REPLICATES
-from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.metrics import Metric, NotAvailable, require
 from tidemark.analysis.statistics import BootstrapEstimate, Floats, slope_of
 from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, UNMEASURED, Measure, Measured, measure
@@ -36,8 +36,7 @@ class LakeClaimData(ClaimData):
     def of_files(self, system: str, files: int) -> Series:
         """Return the series of the part `files` with `files` files; NotAvailable if the protocol plans none."""
         chosen = [each for each in self._in_part(system, FILES) if settings_of(each).size == files]
-        if not chosen:
-            raise NotAvailable(f"no table of {files:,} files is planned under this protocol")
+        require(chosen, f"no table of {files:,} files is planned under this protocol")
         return self.require_runs(chosen, f"{system} with {files:,} files")
 
     def at_files(self, quantity: Metric, system: str, files: int) -> BootstrapEstimate:
@@ -49,8 +48,7 @@ class LakeClaimData(ClaimData):
         Raise NotAvailable if there are fewer than two.
         """
         ran = [self.require_runs([each], system) for each in self._in_part(system, FILES) if each.runs]
-        if len(ran) < 2:
-            raise NotAvailable(f"{system} was measured with {len(ran)} number{'s' * (len(ran) != 1)} of files")
+        require(len(ran) >= 2, f"{system} was measured with {len(ran)} number{'s' * (len(ran) != 1)} of files")
         return [(settings_of(each).size, self.measures.value(quantity, each)) for each in ran]
 
     def value(self, quantity: Metric, system: str, part: str) -> BootstrapEstimate:
@@ -79,8 +77,7 @@ def part_ratio_to_largest(
     claim_data: LakeClaimData, quantity: Metric, system: str, vs: list[str], part: str
 ) -> Measured:
     """Return the quantity of one format divided by the largest of the others."""
-    others = extreme([claim_data.value(quantity, name, part) for name in vs], largest=True)
-    return claim_data.value(quantity, system, part).ratio(others), TIMES
+    return extreme([ratio(claim_data, quantity, system, name, part) for name in vs], largest=False), TIMES
 
 
 @measure(OWN)
@@ -88,8 +85,7 @@ def part_ratio_to_smallest(
     claim_data: LakeClaimData, quantity: Metric, system: str, vs: list[str], part: str
 ) -> Measured:
     """Return the quantity of one format divided by the smallest of the others."""
-    others = extreme([claim_data.value(quantity, name, part) for name in vs], largest=False)
-    return claim_data.value(quantity, system, part).ratio(others), TIMES
+    return extreme([ratio(claim_data, quantity, system, name, part) for name in vs], largest=True), TIMES
 
 
 @measure(OWN)

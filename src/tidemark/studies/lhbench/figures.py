@@ -11,35 +11,20 @@ import seaborn as sns
 from matplotlib.axes import Axes
 
 from tidemark.analysis.formatting import attempt
-from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.metrics import Metric, NotAvailable, require
 from tidemark.analysis.statistics import Estimate
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
+from tidemark.results.tables.table import notes_of
 from tidemark.runs.runset import Series
 from tidemark.runs.views import all_runs
-from tidemark.studies.lhbench import published
-from tidemark.studies.lhbench.metrics import (
-    COMPACTING,
-    FOUR,
-    LOADED_TABLES,
-    LOADING,
-    MERGING,
-    OF_FILES,
-    OF_REFRESH,
-    QUERIES_AFTER,
-    QUERIES_COMPACTED,
-    TOTAL,
-    in_part,
-    largest,
-    measured_in,
-    merging,
-    slowdown,
-)
+from tidemark.studies.lhbench import metrics, published
 from tidemark.studies.lhbench.published import reading
 from tidemark.studies.lhbench.record import DataRecord
 from tidemark.studies.lhbench.script import SELECTIVE
 from tidemark.studies.lhbench.settings import FILES, LOAD, MERGE, REFRESH, MergeSettings, settings_of
 
+NOTES = notes_of(__file__)
 ONE, SECOND, TWO, THREE, FILES_TITLE, AXIS = (
     "Loads and queries",
     "The same queries of the same tables, by two engines",
@@ -49,11 +34,16 @@ ONE, SECOND, TWO, THREE, FILES_TITLE, AXIS = (
     "Figure 3 of the paper: what files touched explain",
 )
 ROW, LEFT = 0.2, 1.3  # inches
-OF_LOAD = (LOADING, TOTAL, *FOUR)
+OF_LOAD = (metrics.LOADING, metrics.TOTAL, *metrics.FOUR)
 NAMES = {
-    LOADING: "load (s)", TOTAL: "queries (s)", MERGING: "a refresh (s)", QUERIES_AFTER: "queries after (s)",
-    COMPACTING: "compaction (s)", LOADED_TABLES: "the same by DuckDB (s)", QUERIES_COMPACTED: "queries, compacted (s)",
-}  # fmt: skip
+    metrics.LOADING: "load (s)",
+    metrics.TOTAL: "queries (s)",
+    metrics.MERGING: "a refresh (s)",
+    metrics.QUERIES_AFTER: "queries after (s)",
+    metrics.COMPACTING: "compaction (s)",
+    metrics.LOADED_TABLES: "the same by DuckDB (s)",
+    metrics.QUERIES_COMPACTED: "queries, compacted (s)",
+}
 
 TALL, GAP, SIDE, BELOW, HEAD = 1.35, 0.28, 0.55, 0.5, 0.2  # inches, of the figure on many files
 WIDE = 0.8  # width of a group of bars
@@ -63,9 +53,11 @@ PALE = 0.45  # opacity of execution, stacked on startup in the same colour
 def figure_specs() -> Iterator[FigureSpec]:
     yield FigureSpec("lhb-load-and-queries", ONE, partial(stages, part=LOAD, title=ONE, asked=OF_LOAD))
     yield FigureSpec(
-        "lhb-second-engine", SECOND, partial(stages, part=LOAD, title=SECOND, asked=(TOTAL, LOADED_TABLES))
+        "lhb-second-engine",
+        SECOND,
+        partial(stages, part=LOAD, title=SECOND, asked=(metrics.TOTAL, metrics.LOADED_TABLES)),
     )
-    yield FigureSpec("lhb-refresh", TWO, partial(stages, part=REFRESH, title=TWO, asked=OF_REFRESH))
+    yield FigureSpec("lhb-refresh", TWO, partial(stages, part=REFRESH, title=TWO, asked=metrics.OF_REFRESH))
     yield FigureSpec("lhb-merges", THREE, merges)
     yield FigureSpec("lhb-files", FILES_TITLE, files)
     yield FigureSpec("lhb-axis", AXIS, axis)
@@ -73,7 +65,7 @@ def figure_specs() -> Iterator[FigureSpec]:
 
 def stages(context: FigureContext, part: str, title: str, asked: Sequence[Metric]) -> DrawnFigure:
     """Draw a panel per quantity with a row per system: a dot with its interval, on an axis from zero."""
-    planned = largest(in_part(context.run_set, part))
+    planned = metrics.largest(metrics.in_part(context.run_set, part))
     series = [each for each in planned if each.runs]
     runs = all_runs(series)
     if not runs:
@@ -82,8 +74,7 @@ def stages(context: FigureContext, part: str, title: str, asked: Sequence[Metric
         (what, [attempt(what.unit, partial(context.measures.value, what, each)) for each in series]) for what in asked
     ]
     shown = [(what, cells) for what, cells in every if any(isinstance(each, Estimate) for each in cells)]
-    if not shown:
-        raise NotAvailable("no run has its times")
+    require(shown, "no run has its times")
     across = min(len(shown), 3)
     grid = sns.FacetGrid(pd.DataFrame({"what": [what.name for what, _ in shown]}), col="what", col_wrap=across,
                          sharex=False, height=1)  # fmt: skip
@@ -111,11 +102,12 @@ def stages(context: FigureContext, part: str, title: str, asked: Sequence[Metric
 
 def merges(context: FigureContext) -> DrawnFigure:
     """Draw merge time (left) and the slowdown of queries after it (right) against updates per file (log scale)."""
-    series = measured_in(context.run_set, MERGE)
+    series = metrics.measured_in(context.run_set, MERGE)
     made = style.frame(style.PAGE, 2.2)
     panels = made.pair(0.55, 0.6, 1.5)
     runs = all_runs(series)
-    for axes, how, what in zip(panels, (merging, slowdown), ("merge (s)", "queries after over before"), strict=True):
+    measured = ((metrics.merging, "merge (s)"), (metrics.slowdown, "queries after over before"))
+    for axes, (how, what) in zip(panels, measured, strict=True):
         points = []
         for each in series:
             for size in sorted(int(size) for size, _ in each.runs[0].record(DataRecord).data.sets):
@@ -155,17 +147,13 @@ def axis(context: FigureContext) -> DrawnFigure:
     axes.set_ylim(bottom=0)
     axes.grid()
     told = reading(published.LABELLED)
-    notes = [
-        "Not a run of Tidemark: the four times of the paper's figure 3, over the share of its 1,000 files that as many "
-        f"uniformly drawn updates touch. The line, {told.fixed_s:.0f} s + {told.whole_s:.0f} s x share, is fitted to "
-        "the filled points."
-    ]
+    notes = NOTES("lhb-axis", fixed=told.fixed_s, whole=told.whole_s)
     return context.finish(made, AXIS, notes, ())
 
 
 def files(context: FigureContext) -> DrawnFigure:
     """Draw a panel per query, measured above and the paper's below: startup in full colour, execution on top of it."""
-    series = measured_in(context.run_set, FILES)
+    series = metrics.measured_in(context.run_set, FILES)
     made = style.frame(style.PAGE, 2 * TALL + BELOW + HEAD)
     wide = (style.PAGE - SIDE - 2 * GAP) / 3
     colours = {each.system: context.colour(each) for each in series}
@@ -185,11 +173,7 @@ def files(context: FigureContext) -> DrawnFigure:
             for line, (system, title) in enumerate(titles.items()):
                 theirs.text(0.04, 0.94 - 0.1 * line, title, transform=theirs.transAxes, fontsize=style.SMALL,
                             color=style.ink(colours[system]), va="top")  # fmt: skip
-    notes = [
-        "Full colour: from submitting a query to the start of its first job; pale: the rest. The paper's execution was "
-        "read off at 200,000 files alone, of files of 10 MB on an object store. Scales differ; lines: 95 % intervals.",
-        context.run_set.coverage,
-    ]
+    notes = [*NOTES("lhb-files-figure"), context.run_set.coverage]
     return context.finish(made, FILES_TITLE, notes, all_runs(series))
 
 
@@ -197,7 +181,7 @@ type Bars = Mapping[int, Mapping[str, tuple[Estimate | None, float]]]  # by file
 
 
 def _measured(context: FigureContext, series: Sequence[Series], query: str) -> Bars:
-    startup, _, whole, _ = OF_FILES[query]
+    startup, _, whole, _ = metrics.OF_FILES[query]
     bars: dict[int, dict[str, tuple[Estimate | None, float]]] = {}
     for each in series:
         first, total = (attempt("s", partial(context.measures.value, what, each)) for what in (startup, whole))

@@ -5,22 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 
 from tidemark.analysis.formatting import estimate_text, listed, number
-from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.metrics import Metric, NotAvailable, require
 from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.runs.runset import Series
 from tidemark.runs.views import all_runs
-from tidemark.studies.lhbench import published
-from tidemark.studies.lhbench.metrics import (
-    LOADED,
-    LOADED_TABLES,
-    LOADING,
-    MERGING,
-    OF_SELECTIVE,
-    TOTAL,
-    largest,
-    measured_in,
-    total_by,
-)
+from tidemark.studies.lhbench import metrics, published
 from tidemark.studies.lhbench.record import LakeRecord
 from tidemark.studies.lhbench.script import BEFORE
 from tidemark.studies.lhbench.settings import FILES, LOAD, REFRESH, settings_of
@@ -33,42 +22,44 @@ class Writer(SentenceWriter):
 
     def _series(self, part: str) -> list[Series]:
         """Return each system's series with the largest scale that has runs; NotAvailable if there is none."""
-        return largest(measured_in(self.run_set, part))
+        return metrics.largest(metrics.measured_in(self.run_set, part))
 
     def _values(self, quantity: Metric, part: str) -> str:
         """Return each system's value of `quantity` in words, smallest first; NotAvailable if no system has one."""
         return self.values(quantity, self._series(part))
 
     def loads(self) -> str:
-        return f"The tables were loaded in {self._values(LOADING, LOAD)}."
+        return f"The tables were loaded in {self._values(metrics.LOADING, LOAD)}."
 
     def queries(self) -> str:
-        return f"The queries took, as the sum of their medians, {self._values(TOTAL, LOAD)}."
+        return f"The queries took, as the sum of their medians, {self._values(metrics.TOTAL, LOAD)}."
 
     def second(self) -> str:
         """Report DuckDB's times on tables that Spark wrote and on tables it loaded itself, or why there are none."""
         words, without = "", []
         for each in self._series(LOAD):
             try:
-                self.measures.value(LOADED_TABLES, each)
+                self.measures.value(metrics.LOADED_TABLES, each)
             except NotAvailable as absent:
                 without.append(f"{each.title}: {absent}")
             with suppress(NotAvailable):
                 loaded, asked = (
                     estimate_text(self.measures.value(what, each).estimate("s"))
-                    for what in (LOADED, total_by(DUCKLAKE, BEFORE))
+                    for what in (metrics.LOADED, metrics.total_by(DUCKLAKE, BEFORE))
                 )
                 words += f" DuckLake's tables it loaded of the same files in {loaded}; there the queries took {asked}."
-        times = self._values(LOADED_TABLES, LOAD) + (f" (without a time: {'; '.join(without)})" if without else "")
+        times = self._values(metrics.LOADED_TABLES, LOAD) + (
+            f" (without a time: {'; '.join(without)})" if without else ""
+        )
         return f"To the same queries of the same tables DuckDB answered in {times}.{words}"
 
     def refreshes(self) -> str:
-        return f"A refresh took {self._values(MERGING, REFRESH)}."
+        return f"A refresh took {self._values(metrics.MERGING, REFRESH)}."
 
     def files(self) -> str:
         """Report startup and total time of the selective queries, at the largest measured number of files."""
         most = max(settings_of(each).size for each in self._series(FILES))
-        startup, whole = (self._values(OF_SELECTIVE[place], FILES) for place in (0, 2))
+        startup, whole = (self._values(metrics.OF_SELECTIVE[place], FILES) for place in (0, 2))
         return (
             f"With {most:,.0f} files the startup of the three selective queries together took {startup}; whole queries "
             f"{whole}."
@@ -76,9 +67,7 @@ class Writer(SentenceWriter):
 
     def oracle(self) -> str:
         """Report whether all tables and answers are correct."""
-        runs = all_runs(self.run_set.select())
-        if not runs:
-            raise NotAvailable("nothing was measured")
+        runs = require(all_runs(self.run_set.select()), "nothing was measured")
         records = [(run, run.record(LakeRecord)) for run in runs]
         tables = sum(len(phase) for _, record in records for _, phase in record.tables)
         answers = sum(len(phase) for _, record in records for _, phase in record.answers)

@@ -13,24 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.analysis.metrics import LOWER, Metric, MetricSet, NotAvailable
+from tidemark.analysis.metrics import LOWER, Metric, MetricSet, NotAvailable, require
 from tidemark.analysis.statistics import BootstrapEstimate, known
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.lhbench import script
 from tidemark.studies.lhbench.record import NOT_TOLD, LakeRecord, Second, SecondRecord, Way
-from tidemark.studies.lhbench.script import (
-    AFTER,
-    BEFORE,
-    COMPACT,
-    COMPACTED,
-    COUNT,
-    FILES_QUERIES,
-    LOAD,
-    MERGE,
-    QUERIED,
-    QUERY,
-    SELECTIVE,
-)
 from tidemark.studies.lhbench.settings import QUERIES, settings_of
 from tidemark.studies.lhbench.verifier.readers import DUCKLAKE, NOT_ASKED
 
@@ -44,8 +32,7 @@ SIZES = (4, 35, 350, 3_500, 35_000, 200_000, 350_000, 7_000_000)
 
 
 def sound(run: Run) -> Run:
-    if not run.manifest.oracle.verdict:
-        raise NotAvailable(NOT_COMPARABLE)
+    require(run.manifest.oracle.verdict, NOT_COMPARABLE)
     return run
 
 
@@ -56,41 +43,37 @@ def _chosen(run: Run, kind: str, phase: str | None = None, subject: str | None =
         mask &= run.words("phase") == phase
     if subject is not None:
         mask &= run.words("subject") == subject
-    if not mask.any():
-        raise NotAvailable(f"its windows have no {kind}" + (f" in the phase '{phase}'" if phase else ""))
+    require(mask.any(), f"its windows have no {kind}" + (f" in the phase '{phase}'" if phase else ""))
     result: NDArray[np.bool_] = mask
     return result
 
 
 def subjects(run: Run, phase: str) -> list[str]:
     """Return the names of a phase's queries, in the order in which they ran."""
-    return list(dict.fromkeys(run.words("subject")[_chosen(run, QUERY, phase)].tolist()))
+    return list(dict.fromkeys(run.words("subject")[_chosen(run, script.QUERY, phase)].tolist()))
 
 
 def query_s(run: Run, phase: str, subject: str, column: str = "elapsed_ns", first: int = 1) -> float:
     """Return the median of one query in seconds, over the iterations from `first` on; NotAvailable if it failed."""
-    mask = _chosen(run, QUERY, phase, subject)
+    mask = _chosen(run, script.QUERY, phase, subject)
     failed = [str(each) for each in run.words("error")[mask] if each]
     if failed:
         raise NotAvailable(f"{subject} failed: {failed[0]}")
     mask &= run.column("iteration") >= first
     values = run.column(column)[mask]
-    if not len(values):
-        raise NotAvailable(f"{subject} was asked once")
-    if (values == NOT_TOLD).any():
-        raise NotAvailable(NO_JOB if column == "startup_ns" else "the engine does not tell")
+    require(len(values), f"{subject} was asked once")
+    require(NOT_TOLD not in values, NO_JOB if column == "startup_ns" else "the engine does not tell")
     return float(np.median(values)) * SECONDS
 
 
 def _load(run: Run, column: str = "elapsed_ns") -> BootstrapEstimate:
-    values = run.column(column)[_chosen(run, LOAD, LOAD)]
-    if (values == NOT_TOLD).any():
-        raise NotAvailable("the user's own cluster: its processor time is not visible here")
+    values = run.column(column)[_chosen(run, script.LOAD, script.LOAD)]
+    require(NOT_TOLD not in values, "the user's own cluster: its processor time is not visible here")
     return known(float(values.sum()) * SECONDS)
 
 
 def _total(
-    run: Run, phase: str = BEFORE, asked: Sequence[str] = (), column: str = "elapsed_ns", first: int = 1
+    run: Run, phase: str = script.BEFORE, asked: Sequence[str] = (), column: str = "elapsed_ns", first: int = 1
 ) -> BootstrapEstimate:
     """Return the sum of the medians of queries (all, if none is named); NotAvailable if one of them failed."""
     return known(sum(query_s(run, phase, each, column, first) for each in asked or subjects(run, phase)))
@@ -114,22 +97,20 @@ def _execution(run: Run, phase: str, asked: Sequence[str] = (), first: int = 1) 
 
 def _first(run: Run, asked: Sequence[str]) -> BootstrapEstimate:
     """Return the time of the first iteration, excluded from all medians: it reads metadata and compiles code for it."""
-    masks = [_chosen(run, QUERY, QUERIED, each) & (run.column("iteration") == 1) for each in asked]
+    masks = [_chosen(run, script.QUERY, script.QUERIED, each) & (run.column("iteration") == 1) for each in asked]
     return known(float(sum(run.column("elapsed_ns")[mask].sum() for mask in masks)) * SECONDS)
 
 
 def _scanned(run: Run, column: str, subject: str | None = None, factor: float = 1.0) -> BootstrapEstimate:
     """Return the sum of `column` over table-reading stages of each query's first iteration, while the files are new."""
-    mask = _chosen(run, QUERY, BEFORE, subject) & (run.column("iteration") == 1)
-    total = float(run.column(column)[mask].sum()) * factor
-    if not total:
-        raise NotAvailable("the engine tells of no table that was read")
+    mask = _chosen(run, script.QUERY, script.BEFORE, subject) & (run.column("iteration") == 1)
+    total = require(float(run.column(column)[mask].sum()) * factor, "the engine tells of no table that was read")
     return known(total)
 
 
 def _is_refreshed(run: Run) -> bool:
     """Return True if merges go one after the other into tables loaded once, False if each has a separate table."""
-    return LOAD in run.record(LakeRecord).sizes
+    return script.LOAD in run.record(LakeRecord).sizes
 
 
 def merges_s(run: Run) -> list[float]:
@@ -137,9 +118,8 @@ def merges_s(run: Run) -> list[float]:
 
     Raise NotAvailable if the merges are of several sizes, each into a separate table.
     """
-    mask = _chosen(run, MERGE)
-    if not _is_refreshed(run):
-        raise NotAvailable("its merges are no refreshes of one table")
+    mask = _chosen(run, script.MERGE)
+    require(_is_refreshed(run), "its merges are no refreshes of one table")
     numbers, times = run.column("iteration")[mask], run.column("elapsed_ns")[mask]
     return [float(times[numbers == number].sum()) * SECONDS for number in np.unique(numbers)]
 
@@ -154,7 +134,7 @@ def _longest(run: Run) -> BootstrapEstimate:
 
 
 def _compact(run: Run) -> BootstrapEstimate:
-    return known(float(run.column("elapsed_ns")[_chosen(run, COMPACT)].sum()) * SECONDS)
+    return known(float(run.column("elapsed_ns")[_chosen(run, script.COMPACT)].sum()) * SECONDS)
 
 
 def merge_s(run: Run, size: int) -> BootstrapEstimate:
@@ -162,29 +142,26 @@ def merge_s(run: Run, size: int) -> BootstrapEstimate:
 
     Raise NotAvailable for refreshes.
     """
-    if _is_refreshed(run):
-        raise NotAvailable("its merges are refreshes")
-    return known(float(run.column("elapsed_ns")[_chosen(run, MERGE, f"{MERGE} {size}")].sum()) * SECONDS)
+    require(not _is_refreshed(run), "its merges are refreshes")
+    return known(float(run.column("elapsed_ns")[_chosen(run, script.MERGE, f"{script.MERGE} {size}")].sum()) * SECONDS)
 
 
 def slowdown_of(run: Run, size: int) -> BootstrapEstimate:
     """Return the time of the three queries after that merge, divided by their time before it."""
-    return _total(run, f"{AFTER} {size}").ratio(_total(run, f"{BEFORE} {size}"))
+    return _total(run, f"{script.AFTER} {size}").ratio(_total(run, f"{script.BEFORE} {size}"))
 
 
 def _weight(run: Run, what: str, phase: str) -> BootstrapEstimate:
     """Return the size of all tables judged after a phase, data and metadata; `what` is bytes or files."""
-    tables = sound(run).record(LakeRecord).sizes.get(phase)
-    if not tables:
-        raise NotAvailable(f"no table was weighed after the phase '{phase}'")
+    tables = require(sound(run).record(LakeRecord).sizes.get(phase), f"no table was weighed after the phase '{phase}'")
     return known(float(sum(getattr(each, what) for each in tables.values())))
 
 
 def _growth(run: Run) -> BootstrapEstimate:
     """Return the bytes of the merged tables after all refreshes, divided by their bytes when loaded."""
     phases = sound(run).record(LakeRecord).sizes
-    after = phases[f"{MERGE} {len(merges_s(run))}"]
-    bytes_after, before = (sum(tables[name].bytes for name in after) for tables in (after, phases[LOAD]))
+    after = phases[f"{script.MERGE} {len(merges_s(run))}"]
+    bytes_after, before = (sum(tables[name].bytes for name in after) for tables in (after, phases[script.LOAD]))
     return known(bytes_after / before)
 
 
@@ -200,8 +177,7 @@ def _by_way(run: Run, phase: str, way: str | None) -> Way:
     """Return the results of one way; `way` None: the way that reads the first engine's own tables."""
     ways = ways_of(run, phase)
     chosen = next((each for each in ways if each != DUCKLAKE), DUCKLAKE) if way is None else way
-    if chosen not in ways:
-        raise NotAvailable(NOT_ASKED)
+    require(chosen in ways, NOT_ASKED)
     return ways[chosen]
 
 
@@ -210,18 +186,14 @@ def second_s(run: Run, phase: str, way: str | None, asked: Sequence[str] = ()) -
     queries = dict(_by_way(run, phase, way).queries)
     total = 0.0
     for name in asked or queries:
-        if name not in queries:
-            raise NotAvailable(f"{name} was not asked")
-        if queries[name].words:
-            raise NotAvailable(f"{name}: {queries[name].words}")
+        require(name in queries, f"{name} was not asked")
+        require(not queries[name].words, f"{name}: {queries[name].words}")
         total += float(np.median(queries[name].ns)) * SECONDS
     return known(total)
 
 
 def _second_load(run: Run) -> BootstrapEstimate:
-    loads = dict(_by_way(run, BEFORE, DUCKLAKE).load_ns)
-    if not loads:
-        raise NotAvailable("nothing was loaded")
+    loads = require(dict(_by_way(run, script.BEFORE, DUCKLAKE).load_ns), "nothing was loaded")
     return known(sum(loads.values()) * SECONDS)
 
 
@@ -253,15 +225,15 @@ FOUR = tuple(QUERYING[name] for name in ("q9", "q67", "q68", "q90"))  # those th
 TOTAL = _seconds("queries", "Queries, sum of medians", _total, "Queries")
 LATER = _seconds("queries later", "Queries, from the second time on", partial(_total, first=2), "Queries")
 PLANNING = _seconds("planning", "Planning of queries", partial(_total, column="planned_ns"), "Plans")
-QUERIES_AFTER = _seconds("queries after", "Queries after the merges", partial(_total, phase=AFTER), "Queries")
+QUERIES_AFTER = _seconds("queries after", "Queries after the merges", partial(_total, phase=script.AFTER), "Queries")
 QUERIES_COMPACTED = _seconds(
-    "queries compacted", "Queries after compaction", partial(_total, phase=COMPACTED), "Queries"
+    "queries compacted", "Queries after compaction", partial(_total, phase=script.COMPACTED), "Queries"
 )
 MERGING = _seconds("merge", "A refresh, median", _merge, "Merges")
 COMPACTING = _seconds("compaction", "Compaction", _compact, "Compactions")
 OF_REFRESH = (LOADING, TOTAL, MERGING, QUERIES_AFTER, COMPACTING, QUERIES_COMPACTED)  # stage by stage
-STARTUP = _seconds("startup", "Startup of queries", partial(_startup, phase=BEFORE), "Startups")
-EXECUTION = _seconds("execution", "Execution of queries", partial(_execution, phase=BEFORE), "Queries")
+STARTUP = _seconds("startup", "Startup of queries", partial(_startup, phase=script.BEFORE), "Startups")
+EXECUTION = _seconds("execution", "Execution of queries", partial(_execution, phase=script.BEFORE), "Queries")
 SCAN_TIME = _seconds("scans", "Reading tables, all tasks", partial(_scanned, column="scan_ns", factor=SECONDS), "Scans")
 TASK_TIME = _seconds("tasks", "All tasks of queries", partial(_scanned, column="task_ns", factor=SECONDS), "Tasks")
 SCANNED = Metric("scanned", "B", "Bytes read by queries", partial(_scanned, column="scan_bytes"), LOWER)
@@ -278,7 +250,7 @@ SCANS_OF = {  # query 90, which the paper examines: time of its scans, and bytes
 
 def _of_files(name: str, asked: Sequence[str], title: str) -> tuple[Metric, Metric, Metric, Metric]:
     """Return the quantities of queries on many files: startup, execution, their total, and the first iteration's."""
-    chosen: dict[str, Any] = {"phase": QUERIED, "asked": asked, "first": AGAIN}
+    chosen: dict[str, Any] = {"phase": script.QUERIED, "asked": asked, "first": AGAIN}
     return (
         _seconds(f"startup of {name}", f"Startup, {title}", partial(_startup, **chosen), "Startups"),
         _seconds(f"execution of {name}", f"Execution, {title}", partial(_execution, **chosen), "Queries"),
@@ -288,10 +260,10 @@ def _of_files(name: str, asked: Sequence[str], title: str) -> tuple[Metric, Metr
 
 
 OF_FILES = {
-    query: _of_files(query, (query,), "all rows counted" if query == COUNT else f"filter: {query}")
-    for query in FILES_QUERIES
+    query: _of_files(query, (query,), "all rows counted" if query == script.COUNT else f"filter: {query}")
+    for query in script.FILES_QUERIES
 }
-OF_SELECTIVE = _of_files("selective", SELECTIVE, "the three selective queries together")
+OF_SELECTIVE = _of_files("selective", script.SELECTIVE, "the three selective queries together")
 
 
 def query_by(way: str, phase: str, query: str) -> Metric:
@@ -306,9 +278,9 @@ def total_by(way: str | None, phase: str) -> Metric:
 
 
 LOADED = Metric("load of DuckLake", "s", "Load of DuckLake", _second_load, LOWER)
-LOADED_TABLES = total_by(None, BEFORE)
-BYTES = Metric("bytes", "B", "Bytes loaded", partial(_weight, what="bytes", phase=LOAD), LOWER)
-FILE_COUNT = Metric("files", "files", "Files loaded", partial(_weight, what="files", phase=LOAD), LOWER)
+LOADED_TABLES = total_by(None, script.BEFORE)
+BYTES = Metric("bytes", "B", "Bytes loaded", partial(_weight, what="bytes", phase=script.LOAD), LOWER)
+FILE_COUNT = Metric("files", "files", "Files loaded", partial(_weight, what="files", phase=script.LOAD), LOWER)
 LONGEST = Metric("longest refresh", "x", "Longest refresh over the median", _longest, LOWER, "longest_refresh")
 GROWTH = Metric("growth", "x", "Bytes after merges over before", _growth, LOWER)
 
@@ -344,10 +316,7 @@ def in_part(run_set: RunSet, part: str, stack: str | None = None) -> list[Series
 
 def measured_in(run_set: RunSet, part: str) -> list[Series]:
     """Return those series of a part that have runs. Raise NotAvailable if there is none."""
-    found = [each for each in in_part(run_set, part) if each.runs]
-    if not found:
-        raise NotAvailable(f"the part '{part}' was not measured")
-    return found
+    return require([each for each in in_part(run_set, part) if each.runs], f"the part '{part}' was not measured")
 
 
 def largest(series: Iterable[Series]) -> list[Series]:

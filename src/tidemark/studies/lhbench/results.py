@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tidemark.analysis.metrics import Metric
+from functools import partial
+
 from tidemark.results.reference.run_files import RunFiles, meanings
-from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, of_series, with_runs
+from tidemark.results.report.summary_table import SystemRuns, of_series, questions_of, with_runs
 from tidemark.runs.runset import RunSet, Series
 from tidemark.services.engines.spark_events import Stage
 from tidemark.studies.assembly import chapter_of, claims_of, figure_specs_of, tables_of
@@ -33,30 +34,28 @@ def _values(run_set: RunSet) -> dict[str, str]:
     }
 
 
-def _question(
-    key: str, title: str, quantity: Metric, part: str, hint: str, asks: str | None = None, *, usual: bool = True
-) -> SummaryMetric:
-    """Return a question about the series of a part with the largest scale, which is a remark on the answer."""
-
-    def largest(asked: SystemRuns) -> Series:
-        return with_runs(of_part(asked.series, part))[-1]
-
-    def scale(asked: SystemRuns, _mode: str | None) -> str:
-        return f"scale factor {settings_of(largest(asked)).size:g}"
-
-    return SummaryMetric(key, title, "s", of_series(quantity, largest), hint, usual=usual, note=scale, asks=asks)
+METRICS = {
+    "lake-load": (LOADING, LOAD),
+    "lake-queries": (TOTAL, LOAD),
+    "lake-merge": (MERGING, REFRESH),
+    "lake-after": (QUERIES_AFTER, REFRESH),
+}
 
 
-QUESTIONS = (
-    _question("lake-load", "Load", LOADING, LOAD, "Tables of TPC-DS made of Parquet files, all together.",
-              "Fastest load of TPC-DS"),
-    _question("lake-queries", "Queries", TOTAL, LOAD, "The sum over queries of the median of each.",
-              "Fastest queries of TPC-DS"),
-    _question("lake-merge", "A refresh", MERGING, REFRESH,
-              "MERGE of a refresh set into fact tables, the median over refreshes.", "Fastest refresh by MERGE"),
-    _question("lake-after", "Queries after merges", QUERIES_AFTER, REFRESH,
-              "The sum over queries of the median of each, after all refreshes and before compaction.", usual=False),
-)  # fmt: skip
+def _largest(part: str, asked: SystemRuns) -> Series:
+    """Return the series of a part with the largest scale."""
+    return with_runs(of_part(asked.series, part))[-1]
+
+
+def _scale(part: str, asked: SystemRuns, _mode: str | None) -> str:
+    return f"scale factor {settings_of(_largest(part, asked)).size:g}"
+
+
+QUESTIONS = questions_of(
+    __file__,
+    {key: of_series(quantity, partial(_largest, part)) for key, (quantity, part) in METRICS.items()},
+    {key: partial(_scale, part) for key, (_, part) in METRICS.items()},
+)
 RESULTS = Results(
     quantities=QUANTITIES,
     publication=published.PUBLICATION,

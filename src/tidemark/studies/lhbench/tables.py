@@ -24,37 +24,8 @@ from tidemark.results.tables.table import (
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.views import all_runs
-from tidemark.studies.lhbench import published
+from tidemark.studies.lhbench import metrics, published
 from tidemark.studies.lhbench.data.micro import expected_share
-from tidemark.studies.lhbench.metrics import (
-    BYTES,
-    EXECUTION,
-    FILE_COUNT,
-    FOUR,
-    GROWTH,
-    LATER,
-    LOADED,
-    LOADING,
-    LOADING_CPU,
-    LONGEST,
-    OF_FILES,
-    OF_REFRESH,
-    PLANNING,
-    QUERIES_AFTER,
-    QUERIES_COMPACTED,
-    QUERYING,
-    STARTUP,
-    TOTAL,
-    in_part,
-    merges_s,
-    merging,
-    query_by,
-    querying,
-    slowdown,
-    subjects,
-    total_by,
-    ways_of,
-)
 from tidemark.studies.lhbench.record import Compared, DataRecord, LakeRecord
 from tidemark.studies.lhbench.script import AFTER, BEFORE
 from tidemark.studies.lhbench.settings import FILES, LOAD, MERGE, REFRESH, MergeSettings, RefreshSettings, settings_of
@@ -108,21 +79,23 @@ def _metric(builder: TableBuilder, quantity: Metric, title: str = "") -> Compute
 
 
 def _loads(builder: TableBuilder) -> Table:
-    chosen = in_part(builder.run_set, LOAD)
-    metrics = (_metric(builder, quantity) for quantity in (LOADING, LOADING_CPU, BYTES, FILE_COUNT))
-    columns = (SYSTEM_OF_SERIES, SCALE, VERDICT, *metrics)
+    chosen = metrics.in_part(builder.run_set, LOAD)
+    asked = (metrics.LOADING, metrics.LOADING_CPU, metrics.BYTES, metrics.FILE_COUNT)
+    columns = (SYSTEM_OF_SERIES, SCALE, VERDICT, *(_metric(builder, quantity) for quantity in asked))
     return builder.series_table("lhb-load", "Loading TPC-DS", columns, chosen, [*NOTES("lhb-load"), ALIKE, LARGE_SAID])
 
 
 def _queries(builder: TableBuilder) -> Table:
     def count(series: Series) -> int | None:
-        return max((len(subjects(run, BEFORE)) for run in series.runs if run.manifest.oracle.verdict), default=None)
+        return max(
+            (len(metrics.subjects(run, BEFORE)) for run in series.runs if run.manifest.oracle.verdict), default=None
+        )
 
     def failed(series: Series) -> str:
         return "; ".join(sorted({words for run in series.runs for words in run.record(LakeRecord).failed}))
 
-    chosen = in_part(builder.run_set, LOAD)
-    asked = (TOTAL, LATER, PLANNING, STARTUP, EXECUTION, *FOUR)
+    chosen = metrics.in_part(builder.run_set, LOAD)
+    asked = (metrics.TOTAL, metrics.LATER, metrics.PLANNING, metrics.STARTUP, metrics.EXECUTION, *metrics.FOUR)
     columns = (
         SYSTEM_OF_SERIES,
         SCALE,
@@ -136,13 +109,13 @@ def _queries(builder: TableBuilder) -> Table:
 
 def _medians(builder: TableBuilder) -> Table:
     """Return a table with a row per query and a column per system."""
-    chosen = [each for each in in_part(builder.run_set, LOAD) if each.runs]
+    chosen = [each for each in metrics.in_part(builder.run_set, LOAD) if each.runs]
     rows: list[tuple[float, str]] = []  # scale factor and query
     for scale in sorted({settings_of(each).size for each in chosen}):
         names: dict[str, None] = {}
         for run in all_runs(each for each in chosen if settings_of(each).size == scale):
             try:
-                names |= dict.fromkeys(subjects(run, BEFORE))
+                names |= dict.fromkeys(metrics.subjects(run, BEFORE))
             except NotAvailable:
                 continue
         rows += [(scale, name) for name in names]
@@ -151,7 +124,7 @@ def _medians(builder: TableBuilder) -> Table:
     def column(system: str, title: str) -> ComputedColumn[tuple[float, str]]:
         def value(row: tuple[float, str]) -> BootstrapEstimate | None:
             series = own.get((system, row[0]))
-            return builder.measures.value(QUERYING[row[1]], series) if series else None
+            return builder.measures.value(metrics.QUERYING[row[1]], series) if series else None
 
         return computed(system, title, value, "s", interval=True)
 
@@ -165,20 +138,24 @@ def _medians(builder: TableBuilder) -> Table:
 
 
 def _refreshes(builder: TableBuilder) -> Table:
-    chosen = in_part(builder.run_set, REFRESH)
+    chosen = metrics.in_part(builder.run_set, REFRESH)
 
     def longest_at(series: Series) -> str | None:
-        numbers = [1 + int(np.argmax(merges_s(run))) for run in series.runs]
+        numbers = [1 + int(np.argmax(metrics.merges_s(run))) for run in series.runs]
         return ", ".join(map(str, numbers)) or None
 
-    titles = {TOTAL: "Queries before", QUERIES_AFTER: "Queries after", QUERIES_COMPACTED: "Queries after compaction"}
+    titles = {
+        metrics.TOTAL: "Queries before",
+        metrics.QUERIES_AFTER: "Queries after",
+        metrics.QUERIES_COMPACTED: "Queries after compaction",
+    }
     columns = (
         SYSTEM_OF_SERIES,
         SCALE,
         computed("refreshes", "Refreshes", lambda series: RefreshSettings.of(series).refreshes),
         VERDICT,
-        *(_metric(builder, quantity, titles.get(quantity, "")) for quantity in (*OF_REFRESH, GROWTH)),
-        _metric(builder, LONGEST),
+        *(_metric(builder, quantity, titles.get(quantity, "")) for quantity in (*metrics.OF_REFRESH, metrics.GROWTH)),
+        _metric(builder, metrics.LONGEST),
         computed("longest_at", "Which was longest, by run", longest_at),
     )
     title = "Refreshes, and queries around them"
@@ -204,7 +181,7 @@ class _Merge:
 
 
 def _merges(builder: TableBuilder) -> Table:
-    chosen = in_part(builder.run_set, MERGE)
+    chosen = metrics.in_part(builder.run_set, MERGE)
     rows = []
     for each in chosen:
         sets = each.runs[0].record(DataRecord).data.sets if each.runs else ()
@@ -225,7 +202,7 @@ def _merges(builder: TableBuilder) -> Table:
         other = by_name.get((row.series.stack, row.series.mode, f"{row.series.system}-cow"))
         if other is None:
             return None
-        copied, read = (builder.measures.value(merging(row.size), each) for each in (other, row.series))
+        copied, read = (builder.measures.value(metrics.merging(row.size), each) for each in (other, row.series))
         return copied.ratio(read)
 
     columns: tuple[ComputedColumn[_Merge], ...] = (
@@ -237,9 +214,9 @@ def _merges(builder: TableBuilder) -> Table:
         computed("touched", "Share of files touched", measured(lambda row: row.touched / row.settings.files)),
         computed("touched_expected", "Expected", measured(lambda row: expected_share(row.settings.files, row.size))),
         computed("verdict", "Verdict", lambda row: _verdict(row.series)),
-        metric("merge", "Merge", "s", merging),
+        metric("merge", "Merge", "s", metrics.merging),
         computed("copying", "Copying files over it", measured(over_reading), "x", interval=True),
-        metric("slowdown", "Queries after over before", "x", slowdown),
+        metric("slowdown", "Queries after over before", "x", metrics.slowdown),
         computed("files_before", "Data files before", lambda row: row.data_files("load")),
         computed("files_after", "Data files after", lambda row: row.data_files("merge")),
     )
@@ -274,14 +251,14 @@ def _oracle(builder: TableBuilder) -> Table:
 
 def _files(builder: TableBuilder) -> Table:
     """Return a table with a row per system, number of files and query, and the paper's value where it has one."""
-    chosen = in_part(builder.run_set, FILES)
+    chosen = metrics.in_part(builder.run_set, FILES)
     rows: list[list[Cell]] = []
     for each in chosen:
         files = int(settings_of(each).size)
         if not each.runs:
             rows.append([each.title, files, None, _verdict(each), *[None] * 7])
             continue
-        for query, quantities in OF_FILES.items():
+        for query, quantities in metrics.OF_FILES.items():
             cells = [_metric(builder, quantity).cell(each) for quantity in quantities]
             printed = _printed(each.system, query, files)
             rows.append([each.title, files, query, _verdict(each), *cells, printed, *_metadata(each.runs[0])])
@@ -367,12 +344,15 @@ class _Asking:
     whole: Metric
 
 
-ASKED = (_Asking(LOAD, BEFORE, "as loaded", TOTAL), _Asking(REFRESH, AFTER, "after all refreshes", QUERIES_AFTER))
+ASKED = (
+    _Asking(LOAD, BEFORE, "as loaded", metrics.TOTAL),
+    _Asking(REFRESH, AFTER, "after all refreshes", metrics.QUERIES_AFTER),
+)
 
 
 def second_engine(builder: TableBuilder) -> Table:
     """Return a table with the same queries on the same tables by a second engine, and on DuckLake's."""
-    chosen = [(asking, each) for asking in ASKED for each in in_part(builder.run_set, asking.part)]
+    chosen = [(asking, each) for asking in ASKED for each in metrics.in_part(builder.run_set, asking.part)]
     rows = [row for asking, each in chosen for row in _by_two_engines(builder, asking, each)]
     columns = (
         SYSTEM, SCALE.column, Column("state", "Tables"), Column("read", "Read by DuckDB as"),
@@ -394,17 +374,19 @@ def _by_two_engines(builder: TableBuilder, asking: _Asking, series: Series) -> I
     try:
         if not series.runs:
             raise NotAvailable(series.missing())
-        ways = list(ways_of(series.runs[0], asking.phase))
-        asked = subjects(series.runs[0], asking.phase)
+        ways = list(metrics.ways_of(series.runs[0], asking.phase))
+        asked = metrics.subjects(series.runs[0], asking.phase)
     except NotAvailable as absent:
         yield [series.title, *first_cells, "", ALL, cell(asking.whole), MissingCell(str(absent)), None]
         return
     for way in ways:
-        pairs = [(ALL, asking.whole, total_by(way, asking.phase))]
-        pairs += [(name, querying(asking.phase, name), query_by(way, asking.phase, name)) for name in asked]
+        pairs = [(ALL, asking.whole, metrics.total_by(way, asking.phase))]
+        pairs += [
+            (name, metrics.querying(asking.phase, name), metrics.query_by(way, asking.phase, name)) for name in asked
+        ]
         if way == DUCKLAKE:
             head: Sequence[Cell] = (OWN_TITLE, *first_cells, CALLED[way])
-            yield [*head, LOADS, MissingCell(NOT_SPARKS), cell(LOADED), None]
+            yield [*head, LOADS, MissingCell(NOT_SPARKS), cell(metrics.LOADED), None]
             for name, _, duckdb in pairs:
                 yield [*head, name, MissingCell(NOT_SPARKS), cell(duckdb), None]
             continue

@@ -19,6 +19,7 @@ from tidemark.paths import private_directory
 from tidemark.runs.manifest import Footprint, together
 from tidemark.runs.proofs import Oracle
 from tidemark.runs.serde import Pairs, pairs, written
+from tidemark.services.engines.spark import Answer as SparkAnswer
 from tidemark.services.engines.spark import Spark
 from tidemark.studies.lhbench.data.store import Store, Verifier
 from tidemark.studies.lhbench.record import NOT_TOLD, Answer, Compared, Done, LakeRecord, LakeWindow, tell
@@ -26,7 +27,7 @@ from tidemark.studies.lhbench.script import QUERY, Held, Phase, Step, script
 from tidemark.studies.lhbench.settings import settings_of
 from tidemark.studies.lhbench.verifier.readers import NO_WAY, WAYS
 from tidemark.systems.base import Context
-from tidemark.systems.spark_sql import Ran, SqlEngineTable
+from tidemark.systems.spark_sql import SqlEngineTable
 
 ENGINE_ROWS = 1  # rows per write; Tidemark itself writes nothing here
 EVENTS = ".events"  # folder of the engine's log, removed with the window's folder after it is read
@@ -131,13 +132,13 @@ class LakeRunner(WindowRunner[LakeWindow]):
             iteration=step.number,
             start_ns=start_ns,
             elapsed_ns=sum(each.elapsed_ns for each in ran),
-            planned_ns=ran[-1].planned_ns if ran[-1].planned_ns is not None else NOT_TOLD,
+            planned_ns=ran[-1].planned_ns,
             cpu_ns=NOT_TOLD if cpu_s is None else round(((self._cpu_seconds() or 0.0) - cpu_s) * 1e9),
             rows=len(ran[-1].rows),
-            submitted_ms=ran[0].submitted_ms or NOT_TOLD,
+            submitted_ms=ran[0].submitted_ms,
         )
 
-    def _run(self, step: Step) -> list[Ran]:
+    def _run(self, step: Step) -> list[SparkAnswer]:
         return [self._system.run(statement, step.label) for statement in step.statements]
 
     def _cpu_seconds(self) -> float | None:

@@ -12,23 +12,7 @@ from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure, spread
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import BATCH, MAIN, MODES, SINGLE
-from tidemark.studies.streams import published
-from tidemark.studies.streams.metrics import (
-    CPU_IQR,
-    CPU_MEDIAN,
-    DISK_IQR,
-    DISK_MEDIAN,
-    FLUSH_PER_ROW,
-    HARNESS_RATE,
-    MERGE_PER_ROW,
-    POLLING,
-    READ_IQR,
-    READ_MEDIAN,
-    READ_P99,
-    READ_PER_EVENT,
-    WRITE_IQR,
-    WRITE_MEDIAN,
-)
+from tidemark.studies.streams import metrics, published
 
 THESIS_BATCH = 1_000
 THREADS = "threads"
@@ -36,9 +20,12 @@ FIRST_HOT = 1  # run that the thesis shows
 READS = "reads"  # sweep that reads one event at a time
 CHUNKS = "chunks"  # setting of how a batch is handed over
 # Quantities of batches that depend on it.
-OF_BATCHES = (WRITE_MEDIAN, WRITE_IQR, HARNESS_RATE, CPU_MEDIAN, CPU_IQR, DISK_MEDIAN, DISK_IQR)
+OF_BATCHES = (
+    metrics.WRITE_MEDIAN, metrics.WRITE_IQR, metrics.HARNESS_RATE, metrics.CPU_MEDIAN, metrics.CPU_IQR,
+    metrics.DISK_MEDIAN, metrics.DISK_IQR,
+)  # fmt: skip
 # Read quantities of single events: comparable with the thesis, which read one event at a time, only in such runs.
-OF_READS = (READ_MEDIAN, READ_IQR, READ_P99, READ_PER_EVENT, POLLING)
+OF_READS = (metrics.READ_MEDIAN, metrics.READ_IQR, metrics.READ_P99, metrics.READ_PER_EVENT, metrics.POLLING)
 
 
 class StreamClaimData(ClaimData):
@@ -86,9 +73,9 @@ class StreamClaimData(ClaimData):
         )
 
     def one_run(self, quantity: Metric, system: str, threads: int) -> BootstrapEstimate:
-        """Estimate `quantity` from the one run of a thread-sweep series, with the main sweep's between-run variance."""
+        """Estimate `quantity` of a thread-sweep series, which has one run a repeat."""
         series = self.series(system, SINGLE, THREADS, threads)
-        return self.cold_only_estimate(quantity, series, [self.measures.of_run(quantity, series.runs[0])], "one run")
+        return self.cold_only_estimate(quantity, series, "one run")
 
     def merge(self, system: str, mode: str, like: str) -> BootstrapEstimate:
         """Estimate a series' merge time in µs per row, with the between-run variance of flushes, which `like` has."""
@@ -96,10 +83,14 @@ class StreamClaimData(ClaimData):
         of_run = self.measures.of_run
         last = [repeat.runs[-1] for repeat in series.repeats if repeat.runs]
         timed = [run for run in last if run.manifest.merge is not None]  # rounds leave it to the series after them
-        merges = [of_run(MERGE_PER_ROW, run) for run in timed or last]
+        merges = [of_run(metrics.MERGE_PER_ROW, run) for run in timed or last]
         self.series(like, mode)
         flushes = [
-            [of_run(FLUSH_PER_ROW, run) for run in other.hot_runs if run.manifest.flush and run.manifest.flush.rows]
+            [
+                of_run(metrics.FLUSH_PER_ROW, run)
+                for run in other.hot_runs
+                if run.manifest.flush and run.manifest.flush.rows
+            ]
             for one in MODES
             for other in self.measures.run_set.select(mode=one, stack=self.stack, harness=False)
         ]
@@ -147,8 +138,8 @@ def largest_to_smallest(
     claim_data: StreamClaimData, quantity: Metric, systems: list[str], vs: list[str], mode: str
 ) -> Measured:
     """Return the largest value among `systems` over the smallest among `vs`."""
-    first = extreme([positive(claim_data.hot(quantity, name, mode)) for name in systems], largest=True)
-    return first.ratio(extreme([positive(claim_data.hot(quantity, name, mode)) for name in vs], largest=False)), TIMES
+    first, others = ([positive(claim_data.hot(quantity, name, mode)) for name in names] for names in (systems, vs))
+    return extreme([one.ratio(other) for one in first for other in others], largest=True), TIMES
 
 
 @measure(OWN, modes=(SINGLE,))
@@ -169,14 +160,14 @@ def largest_threads_ratio(
 @measure(OWN)
 def merge_over_flush(claim_data: StreamClaimData, system: str, vs: str, mode: str) -> Measured:
     """Return the time per row to merge one system's small files, divided by that to flush another's inlined rows."""
-    return claim_data.merge(system, mode, vs).ratio(positive(claim_data.hot(FLUSH_PER_ROW, vs, mode))), TIMES
+    return claim_data.merge(system, mode, vs).ratio(positive(claim_data.hot(metrics.FLUSH_PER_ROW, vs, mode))), TIMES
 
 
 @measure(OWN)
 def printed_write_share(_evidence: ClaimData, system: str) -> Measured:
     """Return the share of the thesis's first hot batch window inside write, in percent: batches x median write."""
     batches = published.EVENTS[BATCH][system][FIRST_HOT] / published.OF_A_BATCH
-    return counted(batches * published.WRITE_MS[BATCH][system].median / published.WINDOW_S / 10), "%"
+    return counted(batches * published.PRINTED.write_ms[BATCH][system].median / published.WINDOW_S / 10), "%"
 
 
 @measure(OWN)
@@ -214,7 +205,7 @@ def printed_threads(_evidence: ClaimData, system: str) -> Measured:
 def printed_files(_evidence: ClaimData, mode: str) -> Measured:
     """Return the thesis's data files of Iceberg with DuckDB over the writes of its three runs."""
     writes = sum(published.EVENTS[mode]["iceberg-duckdb"]) / (published.OF_A_BATCH if mode == BATCH else 1)
-    return counted(published.FILES["iceberg-duckdb", mode].data_files / writes), TIMES
+    return counted(published.PRINTED.files[mode]["iceberg-duckdb"].data_files / writes), TIMES
 
 
 MEASURES = GENERAL | OWN

@@ -49,7 +49,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
         int,
         about(
             "Rounds that share servers and client processes, which are new in the next block; the first round is a "
-            "block by itself, so that first results come soon. With several stacks, each round is.",
+            "block by itself, so that first results come soon. With several stacks, each stack has its own.",
             ge=1, le=1000,
         ),
     ] = 1  # fmt: skip

@@ -11,12 +11,13 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 from tidemark.analysis.ages import typical_by_age
 from tidemark.analysis.formatting import MissingCell, attempt, number
 from tidemark.analysis.measures import Measures, NotAvailable
-from tidemark.analysis.metrics import Metric
+from tidemark.analysis.metrics import Metric, require
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.text_blocks import lowest_and_highest
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.results.figures.plots import StackedRow, stacked
+from tidemark.results.tables.table import notes_of
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import MODES, SINGLE, STAGES
@@ -25,6 +26,7 @@ from tidemark.studies.streams.findings import Writer, or_nothing
 from tidemark.studies.streams.metrics import HARNESS_RATE, SYSTEM_RATE, WRITE_MEDIAN
 from tidemark.studies.streams.thesis_figures import MODE_WORDS
 
+NOTES = notes_of(__file__)
 COLD_EFFECT, TIME_BUDGET = "Run 0 compared with hot runs: median write", "Time budget of the first hot run"
 AGES_TITLE = "Time of a commit by the number of commits in the table"
 
@@ -48,10 +50,7 @@ def _estimate(quantity: Metric, measures: Measures, series: Series) -> Estimate 
 
 
 def _hot_runs(all_series: tuple[Series, ...]) -> list[Run]:
-    runs = [run for series in all_series for run in series.hot_runs]
-    if not runs:
-        raise NotAvailable("there is no hot run")
-    return runs
+    return require([run for series in all_series for run in series.hot_runs], "there is no hot run")
 
 
 def throughput(context: FigureContext, mode: str) -> DrawnFigure:
@@ -66,9 +65,7 @@ def throughput(context: FigureContext, mode: str) -> DrawnFigure:
             points.append((_estimate(HARNESS_RATE, context.measures, series), series, False))
         rows.append((series.title, points))
     made = plots.dots(context, rows, "events per second", log=True, key="filled: system; hollow: harness")
-    notes = ["Filled: events per second inside write (system). Hollow: events per second of the window (harness). "
-             "Lines are 95 % intervals over hot runs. Null stores nothing, so it has no system throughput.",
-             context.run_set.coverage]  # fmt: skip
+    notes = [*NOTES("throughput-figure"), context.run_set.coverage]
     shown = or_nothing(partial(Writer(context.measures).throughputs, mode))
     return context.finish(made, f"Harness and system throughput, {MODE_WORDS[mode]}", notes, runs, shown)
 
@@ -99,9 +96,7 @@ def ages_of_tables(context: FigureContext) -> DrawnFigure:
         axes.set_xlabel("commits in the table, log scale")
         axes.set_ylabel("time of a commit (ms), log scale" if axes is panels[0] else "")
     plots.legend_beside(panels[-1])
-    notes = ["A line is a system: the geometric mean, over the hot runs that reached an age, of the median time of the "
-             "commits since the point before, ten points for each power of ten. A longer window only adds to the right "
-             "end of a line."]  # fmt: skip
+    notes = NOTES("ages-figure")
     shown = " ".join(filter(None, (or_nothing(partial(Writer(context.measures).growth, mode)) for mode in drawn)))
     return context.finish(made, AGES_TITLE, notes, runs, shown)
 
@@ -122,11 +117,7 @@ def cold_effect(context: FigureContext) -> DrawnFigure:
         raise NotAvailable("no series has both a run 0 and a hot run")
     key = "filled: one by one; hollow: in batches"
     made = plots.dots(context, rows, "median write, run 0 / hot", line=1.0, from_zero=False, key=key)
-    notes = [
-        "Filled: one by one; hollow: in batches. Lines are 95 % intervals; one that contains 1 shows no difference. "
-        "The axis does not start at zero.",
-        context.run_set.coverage,
-    ]
+    notes = [*NOTES("cold-effect-figure"), context.run_set.coverage]
     shown = Writer(context.measures).together("cold")
     return context.finish(made, COLD_EFFECT, notes, runs, shown)
 
@@ -150,8 +141,7 @@ def latency(context: FigureContext, mode: str) -> DrawnFigure:
     axes.grid()
     axes.set_xlabel("write time (ms), log scale")
     axes.set_ylabel("writes that take longer")
-    notes = ["Share of the writes that take longer than a time; all writes of the first hot run, both axes "
-             "logarithmic. Names are ordered by median, slowest first."]  # fmt: skip
+    notes = NOTES("latency-figure")
     shown = or_nothing(partial(Writer(context.measures).tails, mode))
     return context.finish(made, f"Tail of the write times, {MODE_WORDS[mode]}", notes, runs, shown)
 
@@ -174,8 +164,7 @@ def footprint(context: FigureContext, mode: str) -> DrawnFigure:
         else:
             parts.append(("catalog", f.catalog_bytes / events))
         rows.append((series.title, tuple(parts), note))
-    if not runs:
-        raise NotAvailable("no run was measured")
+    require(runs, "no run was measured")
     arrow = runs[0].manifest.logical_bytes / runs[0].manifest.events
     made = stacked(rows, "bytes per event")
     notes = [f"Bytes on disk after the last run, before inlined rows are flushed. One event has {arrow:,.0f} bytes in "
@@ -203,8 +192,7 @@ def time_budget(context: FigureContext) -> DrawnFigure:
             rows.append((label, shares, f"write {dict(shares)['write']:.1f} %"))
             if not series.is_null_baseline:
                 written.append((dict(shares)["write"], label))
-    if not runs:
-        raise NotAvailable("no series has a hot run")
+    require(runs, "no series has a hot run")
     made = stacked(rows, "% of the window", total=False, most=100.0, width=style.PAGE)
     notes = ["Parts are in the order of a cycle. Null stores nothing, so its whole window is harness."]
     shown = lowest_and_highest("The share of the window inside write", written)

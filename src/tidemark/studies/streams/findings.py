@@ -10,21 +10,12 @@ from itertools import pairwise
 
 from tidemark.analysis.formatting import against, listed, number, with_unit
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.metrics import Metric, NotAvailable, require
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate
 from tidemark.analysis.text_blocks import SentenceWriter, conclusion, or_why, sentence
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import BATCH, MODES, SINGLE
-from tidemark.studies.streams.metrics import (
-    FILES_PER_COMMIT,
-    FIRST_WRITE,
-    GROWTH,
-    HARNESS_RATE,
-    STORED_PER_EVENT,
-    SYSTEM_RATE,
-    WRITE_MEDIAN,
-    WRITE_P90,
-)
+from tidemark.studies.streams import metrics
 
 WAY = {SINGLE: "One event at a time", BATCH: "In batches"}
 INSIDE = {mode: f"{way[:1].lower()}{way[1:]}" for mode, way in WAY.items()}
@@ -95,8 +86,7 @@ class Writer(SentenceWriter):
         for series in self.run_set.select(mode=mode, harness=False):
             with suppress(NotAvailable):
                 found.append(Known(series, compute(series).estimate(unit)))
-        if len(found) < 2:
-            raise NotAvailable("fewer than two systems have runs for it")
+        require(len(found) >= 2, "fewer than two systems have runs for it")
         return found
 
     def hot(self, mode: str, quantity: Metric) -> list[Known]:
@@ -104,11 +94,11 @@ class Writer(SentenceWriter):
 
     def ranked(self, mode: str) -> list[Known]:
         """Return the systems by median write, fastest first."""
-        return sorted(self.hot(mode, WRITE_MEDIAN), key=lambda known: known.value.value)
+        return sorted(self.hot(mode, metrics.WRITE_MEDIAN), key=lambda known: known.value.value)
 
     def slower(self, a: Known, b: Known) -> Estimate:
         """Return the median write of `a` divided by that of `b`."""
-        return self.measures.ratio(WRITE_MEDIAN, a.series, b.series).estimate("x")
+        return self.measures.ratio(metrics.WRITE_MEDIAN, a.series, b.series).estimate("x")
 
     # Sentences of one mode
 
@@ -144,10 +134,9 @@ class Writer(SentenceWriter):
         tails = []
         for series in self.run_set.select(mode=mode, harness=False):
             with suppress(NotAvailable):
-                tail = self.measures.first_hot(WRITE_P90, series).value
-                tails.append((tail / self.measures.first_hot(WRITE_MEDIAN, series).value, series.title))
-        if not tails:
-            raise NotAvailable("no first hot run has enough operations for a 90th percentile")
+                tail = self.measures.first_hot(metrics.WRITE_P90, series).value
+                tails.append((tail / self.measures.first_hot(metrics.WRITE_MEDIAN, series).value, series.title))
+        require(tails, "no first hot run has enough operations for a 90th percentile")
         (least, calm), (most, wild) = min(tails), max(tails)
         if calm == wild:
             return f"In the first hot run, the 90th percentile of {calm} is {number(least, 3)} times its median."
@@ -158,13 +147,13 @@ class Writer(SentenceWriter):
 
     def growth(self, mode: str) -> str:
         groups: dict[str, list[str]] = {GROWS: [], FLAT: [], FALLS: []}
-        for known in self.hot(mode, GROWTH):
+        for known in self.hot(mode, metrics.GROWTH):
             said = GROWS if known.value.is_above(0) else FALLS if known.value.is_below(0) else FLAT
             groups[said].append(known.title)
         return sentence(f"{WAY[mode]}, {conclusion('the write time', 'it', groups)}")
 
     def throughputs(self, mode: str) -> str:
-        harness, system = self.hot(mode, HARNESS_RATE), self.hot(mode, SYSTEM_RATE)
+        harness, system = self.hot(mode, metrics.HARNESS_RATE), self.hot(mode, metrics.SYSTEM_RATE)
         shares = sorted((100 * h.value.value / s.value.value, h.title) for h, s in zip(harness, system, strict=True))
         (least, first), (most, last) = shares[0], shares[-1]
         return (
@@ -179,13 +168,14 @@ class Writer(SentenceWriter):
             "is shorter than that of hot runs": [],
         }
         longer, same, shorter = groups
-        for known in self.known(mode, partial(self.measures.cold_effect, WRITE_MEDIAN), "x"):
+        for known in self.known(mode, partial(self.measures.cold_effect, metrics.WRITE_MEDIAN), "x"):
             groups[against(known.value, longer, shorter, same)].append(known.title)
         return sentence(f"{WAY[mode]}, {conclusion('the median write of run 0', 'it', groups)}")
 
     def first_write(self, mode: str) -> str:
         found = sorted(
-            self.known(mode, partial(self.measures.cold_start, FIRST_WRITE), "x"), key=lambda known: known.value.value
+            self.known(mode, partial(self.measures.cold_start, metrics.FIRST_WRITE), "x"),
+            key=lambda known: known.value.value,
         )
         first, last = found[0], found[-1]
         states = " or ".join(sorted({run.state for known in found for run in known.series.cold_runs}))
@@ -196,7 +186,7 @@ class Writer(SentenceWriter):
         )
 
     def footprint(self, mode: str) -> str:
-        found = sorted(self.hot(mode, STORED_PER_EVENT), key=lambda known: known.value.value)
+        found = sorted(self.hot(mode, metrics.STORED_PER_EVENT), key=lambda known: known.value.value)
         first, last = found[0], found[-1]
         return (
             f"{WAY[mode]}, {first.title} stores the fewest bytes per event, {number(first.value.value, 3)}, and "
@@ -204,7 +194,7 @@ class Writer(SentenceWriter):
         )
 
     def files(self, mode: str) -> str:
-        most = max(self.hot(mode, FILES_PER_COMMIT), key=lambda known: known.value.value)
+        most = max(self.hot(mode, metrics.FILES_PER_COMMIT), key=lambda known: known.value.value)
         return f"{WAY[mode]}, {most.title} leaves the most files, {number(most.value.value, 3)} per commit."
 
     def pair(self, first: str, second: str, mode: str) -> str:
@@ -214,7 +204,7 @@ class Writer(SentenceWriter):
             return ""
         names = f"{a.title} and {b.title}"
         try:
-            ratio = self.measures.ratio(HARNESS_RATE, a, b).estimate("x")
+            ratio = self.measures.ratio(metrics.HARNESS_RATE, a, b).estimate("x")
         except NotAvailable as absent:
             return f"{names} cannot be compared: {absent}."
         word = against(ratio, "a higher", "a lower", "")
@@ -232,12 +222,11 @@ class Writer(SentenceWriter):
         gains = []
         for batch in self.run_set.select(mode=BATCH, harness=False):
             with suppress(NotAvailable):
-                single = self.measures.hot(HARNESS_RATE, self.run_set.find(batch.system, SINGLE))
-                ratio = self.measures.hot(HARNESS_RATE, batch).ratio(single).estimate("")
+                single = self.measures.hot(metrics.HARNESS_RATE, self.run_set.find(batch.system, SINGLE))
+                ratio = self.measures.hot(metrics.HARNESS_RATE, batch).ratio(single).estimate("")
                 groups[against(ratio, more, less, same)].append(batch.title)
                 gains.append((ratio.value, batch.title))
-        if not gains:
-            raise NotAvailable("no system has runs in both modes")
+        require(gains, "no system has runs in both modes")
         (least, first), (most, last) = min(gains), max(gains)
         whole = sentence(conclusion("batches", "they", groups))
         if first == last:
@@ -317,14 +306,14 @@ def _growth_and_files(writer: Writer) -> str:
     grown: list[tuple[Known, str]] = []
     for mode in MODES:
         with suppress(NotAvailable):
-            grown += [(known, mode) for known in writer.hot(mode, GROWTH) if known.value.is_above(0)]
+            grown += [(known, mode) for known in writer.hot(mode, metrics.GROWTH) if known.value.is_above(0)]
     slows = "No system slows down distinguishably as commits add up"
     if grown:
         known, mode = max(grown, key=lambda pair: pair[0].value.value)
         more = with_unit(number(known.value.value * AGED / 1_000, 3), "ms")
         slows = f"{known.title} slows down most: {INSIDE[mode]}, {AGED} commits add {more} to a write"
     try:
-        most = max(writer.hot(SINGLE, FILES_PER_COMMIT), key=lambda known: known.value.value)
+        most = max(writer.hot(SINGLE, metrics.FILES_PER_COMMIT), key=lambda known: known.value.value)
     except NotAvailable:
         return f"{slows}."
     return f"{slows}; {most.title} leaves the most files, {number(most.value.value, 3)} per commit."
@@ -336,13 +325,12 @@ def _cold(writer: Writer) -> str:
     known = False
     for mode in MODES:
         with suppress(NotAvailable):
-            effects = writer.known(mode, partial(writer.measures.cold_effect, WRITE_MEDIAN), "x")
+            effects = writer.known(mode, partial(writer.measures.cold_effect, metrics.WRITE_MEDIAN), "x")
             longer += [f"{each.title} {INSIDE[mode]}" for each in effects if each.value.is_above(1)]
             known = True
         with suppress(NotAvailable):
-            first += writer.known(mode, partial(writer.measures.cold_start, FIRST_WRITE), "x")
-    if not known:
-        raise NotAvailable("no series has both a run 0 and a hot run")
+            first += writer.known(mode, partial(writer.measures.cold_start, metrics.FIRST_WRITE), "x")
+    require(known, "no series has both a run 0 and a hot run")
     states = " or ".join(sorted({run.state for each in first for run in each.series.cold_runs}))
     median = f"the median write is longer than in hot runs for {listed(longer)}"
     if not longer:

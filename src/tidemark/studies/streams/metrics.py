@@ -23,6 +23,7 @@ from tidemark.analysis.metrics import (
     PooledQuantile,
     Quantile,
     Share,
+    require,
     sum_of_groups,
 )
 from tidemark.analysis.statistics import (
@@ -70,37 +71,28 @@ def _system_rate(run: Run) -> BootstrapEstimate:
 
 
 def _growth(run: Run) -> BootstrapEstimate:
-    if run.manifest.operations < 20:
-        raise NotAvailable(f"needs 20 commits, the run has {run.manifest.operations:,}")
+    require(run.manifest.operations >= 20, f"needs 20 commits, the run has {run.manifest.operations:,}")
     return theil_sen(run.column("write_ns"), generator(run.label, "growth")).scaled(1e-6)
 
 
 def _flush(run: Run) -> BootstrapEstimate:
-    if run.manifest.flush is None:
-        raise NotAvailable("nothing is inlined, so there is nothing to flush")
-    return known(run.manifest.flush.seconds)
+    return known(require(run.manifest.flush, "nothing is inlined, so there is nothing to flush").seconds)
 
 
 def _merge(run: Run) -> BootstrapEstimate:
-    if run.manifest.merge is None:
-        raise NotAvailable("no merge of small files was timed in this run")
-    return known(run.manifest.merge.seconds)
+    return known(require(run.manifest.merge, "no merge of small files was timed in this run").seconds)
 
 
 def _file_bytes(run: Run) -> BootstrapEstimate:
-    footprint = run.footprint
-    if footprint.data_files == 0:
-        raise NotAvailable("there are no data files before the flush")
-    return known(footprint.data_bytes / footprint.data_files)
+    files = require(run.footprint.data_files, "there are no data files before the flush")
+    return known(run.footprint.data_bytes / files)
 
 
 def _stored(run: Run) -> BootstrapEstimate:
     footprint = run.footprint
     if footprint.catalog_bytes is None:
         raise NotAvailable(f"catalog not measurable: {footprint.reason}")
-    whole = footprint.bytes + footprint.catalog_bytes
-    if whole == 0:
-        raise NotAvailable("nothing is stored")
+    whole = require(footprint.bytes + footprint.catalog_bytes, "nothing is stored")
     return known(whole / run.manifest.events)
 
 
@@ -142,9 +134,7 @@ def _flush_per_row(run: Run) -> BootstrapEstimate:
 
 
 def _merge_per_row(run: Run) -> BootstrapEstimate:
-    merge = run.manifest.merge
-    if merge is None:
-        raise NotAvailable("no merge of small files was timed in this run")
+    merge = require(run.manifest.merge, "no merge of small files was timed in this run")
     return known(merge.seconds / run.manifest.events * 1e6)
 
 
@@ -163,11 +153,8 @@ def _of_footprint(run: Run, name: str, what: str) -> BootstrapEstimate:
 
 def _files_left(run: Run) -> BootstrapEstimate:
     """Return data and metadata files per million events, before inlined rows are flushed."""
-    files = run.footprint.files
-    if run.manifest.system.is_null_baseline:
-        raise NotAvailable("nothing is stored")
-    if files == 0:
-        raise NotAvailable("0 files: its rows are in the catalog until they are flushed")
+    require(not run.manifest.system.is_null_baseline, "nothing is stored")
+    files = require(run.footprint.files, "0 files: its rows are in the catalog until they are flushed")
     return known(files / run.manifest.events * MILLION)
 
 
@@ -189,8 +176,7 @@ def _decode(run: Run) -> BootstrapEstimate:
 
 
 def _rate_of_first(run: Run) -> BootstrapEstimate:
-    if run.manifest.system.is_null_baseline:
-        raise NotAvailable("nothing is written")
+    require(not run.manifest.system.is_null_baseline, "nothing is written")
     rng = generator(run.label, "rate of the first commits")
     return ages.rate(run.column("rows"), run.column("write_ns"), FIRST_COMMITS, rng)
 
@@ -207,8 +193,7 @@ def _party(group: str) -> str:
 
 def _of(run: Run, party: str, groups: Groups) -> NDArray[np.float64]:
     """Return the sum over a party's groups, one value per second. Raises NotAvailable if the party was not observed."""
-    if not groups:
-        raise NotAvailable("the harness that measured it did not look")
+    require(groups, "the harness that measured it did not look")
     names = {name for name, _ in groups if _party(name) == party}
     if not names and party == SERVERS:
         given = dict(run.manifest.config).get("services") or {}

@@ -67,7 +67,7 @@ def _results(measures: Measures, mode: str) -> dict[str, Any]:
     heads = ["System", *(head for head, _ in IN_TABLE), "Thesis, median (ms)"]
     rows: list[dict[str, Any]] = []
     for series in measures.run_set.select(mode=mode, harness=False):
-        theirs = published.WRITE_MS[mode].get(series.system)
+        theirs = published.PRINTED.write_ms[mode].get(series.system)
         thesis = f"{theirs.median:,g}" if theirs else "–"
         if not series.hot_runs:
             rows.append(
@@ -123,10 +123,10 @@ def _producer(run_set: RunSet) -> str:
     modes = {run.manifest.producer_mode for run in run_set.runs}
     if modes == {"ahead"}:
         return (
-            "The producer fills the topic before the window opens, so it does not compete with the measured loop. If "
-            "the topic runs dry, the clock stops while the producer adds events."
+            "The producer fills the topic before the window opens, so it does not compete with the measured loop, and "
+            "later runs read it again. If the topic runs dry, the clock stops while the producer adds events."
         )
-    return "The producer runs while the window is open and competes with the measured loop."
+    return "Each run uses a new topic. The producer runs while the window is open and competes with the measured loop."
 
 
 def _read_ahead(run_set: RunSet) -> str:

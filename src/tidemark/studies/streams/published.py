@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+
+import msgspec
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt
 from tidemark.analysis.metrics import Metric
@@ -40,80 +43,40 @@ class Files:
     metadata_mb: float
 
 
-DISK_MB = {  # tables 5.1 and 5.4: MB written per second
-    SINGLE: {
-        "ducklake": MedianIqr(2.154, 0.502),
-        "iceberg-pyiceberg": MedianIqr(0.291, 0.594),
-        "ducklake-inlined": MedianIqr(1.204, 0.193),
-        "iceberg-duckdb": MedianIqr(0.459, 0.380),
-    },
-    BATCH: {
-        "ducklake": MedianIqr(0.154, 0.341),
-        "iceberg-pyiceberg": MedianIqr(0.258, 0.502),
-        "iceberg-duckdb": MedianIqr(0.242, 0.727),
-        "ducklake-inlined": MedianIqr(0.573, 0.372),
-    },
-}
-WRITE_MS = {  # tables 5.2 and 5.5
-    SINGLE: {
-        "ducklake": MedianIqr(9.889, 0.667),
-        "iceberg-pyiceberg": MedianIqr(346.208, 341.194),
-        "ducklake-inlined": MedianIqr(9.169, 0.711),
-        "iceberg-duckdb": MedianIqr(124.303, 22.650),
-    },
-    BATCH: {
-        "ducklake": MedianIqr(77.439, 6.942),
-        "iceberg-pyiceberg": MedianIqr(644.842, 84.695),
-        "ducklake-inlined": MedianIqr(189.746, 10.625),
-        "iceberg-duckdb": MedianIqr(160.086, 8.189),
-    },
-}
-FLUSH_S = {  # tables 5.3 and 5.6, by run
-    SINGLE: (0.219874, 0.205867, 0.193615),
-    BATCH: (2.287, 1.992, 1.974),
-}
-FILES = {  # table 6.1
-    ("iceberg-duckdb", SINGLE): Files(7_249, 21.4, 21_785, 5_400.0),
-    ("iceberg-duckdb", BATCH): Files(1_242, 46.4, 3_732, 183.5),
-}
-# Events by run (0, 1, 2), of figures 5.1 and 5.7, and by threads in one minute, of figure 4.2. The thesis prints bars:
-# their labels are in the sources of these figures, in its author's public repository (schmidtvinicius/thesis).
-EVENTS = {
-    SINGLE: {
-        "ducklake": (30_784, 28_587, 28_751),
-        "iceberg-pyiceberg": (824, 805, 806),
-        "ducklake-inlined": (32_207, 30_742, 30_935),
-        "iceberg-duckdb": (2_481, 2_366, 2_402),
-    },
-    BATCH: {
-        "ducklake": (439_418, 445_001, 431_874),
-        "iceberg-pyiceberg": (255_000, 250_693, 250_853),
-        "ducklake-inlined": (405_000, 376_000, 383_000),
-        "iceberg-duckdb": (413_650, 413_706, 413_615),
-    },
-}
-OF_THREADS = {"ducklake": {1: 3_482, 16: 2_970}, "iceberg-pyiceberg": {1: 301, 16: 296}}
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """Printed values of thesis.yaml, by mode and system."""
+
+    disk_mb: dict[str, dict[str, MedianIqr]]
+    write_ms: dict[str, dict[str, MedianIqr]]
+    flush_s: dict[str, tuple[float, ...]]
+    files: dict[str, dict[str, Files]]
+    events: dict[str, dict[str, tuple[int, ...]]]
+    of_threads: dict[str, dict[int, int]]
+
+
+PRINTED = msgspec.yaml.decode(Path(__file__).with_name("thesis.yaml").read_bytes(), type=Printed)
+EVENTS, OF_THREADS = PRINTED.events, PRINTED.of_threads
 WINDOW_S, THREADS_WINDOW_S = 300, 60
 OF_A_BATCH = 1_000  # events
 MERGE_S = 13.0  # section 6.3: about 30,000 files of one event each
 EVENTS_OF_MERGE = 30_000
-IN_SECONDS = (
-    "Bytes per second that reached the data's device, of all processes. Topics are filled and synced before the "
-    "window, so the broker writes next to nothing in it; a run in which broker and producer wrote more than a tenth "
-    "of the bytes is left out, with the reason. The bytes of the sync after the window are in the table 'disk', not "
-    "here."
-)
 
 
 def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield tables 5.1 to 5.6 and 6.1."""
-    yield _spread(builder, "table-5.1", SINGLE, DISK_MEDIAN, DISK_IQR, DISK_MB)
-    yield _spread(builder, "table-5.2", SINGLE, WRITE_MEDIAN, WRITE_IQR, WRITE_MS)
+    yield _spread(builder, "table-5.1", SINGLE, DISK_MEDIAN, DISK_IQR, PRINTED.disk_mb)
+    yield _spread(builder, "table-5.2", SINGLE, WRITE_MEDIAN, WRITE_IQR, PRINTED.write_ms)
     yield _flush(builder, "table-5.3", SINGLE)
-    yield _spread(builder, "table-5.4", BATCH, DISK_MEDIAN, DISK_IQR, DISK_MB)
-    yield _spread(builder, "table-5.5", BATCH, WRITE_MEDIAN, WRITE_IQR, WRITE_MS)
+    yield _spread(builder, "table-5.4", BATCH, DISK_MEDIAN, DISK_IQR, PRINTED.disk_mb)
+    yield _spread(builder, "table-5.5", BATCH, WRITE_MEDIAN, WRITE_IQR, PRINTED.write_ms)
     yield _flush(builder, "table-5.6", BATCH)
     yield _footprint(builder)
+
+
+def ticks_words(seconds: int) -> str:
+    """Return how a legend calls the thesis's numbers, which are of windows of `seconds`."""
+    return f"as published (windows of {seconds} s)"
 
 
 def events_words(mode: str) -> str:
@@ -178,12 +141,7 @@ def _spread(
         Column("thesis_median", f"Median ({ORIGIN})", unit),
         Column("thesis_iqr", f"IQR ({ORIGIN})", unit),
     )
-    notes = [IN_SECONDS] if median is DISK_MEDIAN else []
-    notes += [
-        "Median, IQR and n are those of the first hot run (run 1), as in the thesis; their intervals cover that run "
-        "only. The interval of 'Median, hot runs' also covers the variance between runs, or between repeats of a "
-        "series. All intervals are 95 %; the table has no cold run."
-    ]
+    notes = [*(NOTES("bytes-a-second") if median is DISK_MEDIAN else []), *NOTES("spread")]
     title = f"{what} when {mode_words(builder, mode)}: median and interquartile range"
     return builder.table(name, title, columns, rows, runs, notes)
 
@@ -195,7 +153,7 @@ def _flush(builder: TableBuilder, name: str, mode: str) -> Table:
     runs: list[Run] = []
     inlining = [series for series in builder.run_set.select(mode=mode, harness=False) if _inlines(series)]
     for series in inlining:
-        theirs = FLUSH_S[mode] if series.system == "ducklake-inlined" else ()
+        theirs = PRINTED.flush_s[mode] if series.system == "ducklake-inlined" else ()
         measured = {(run.repeat, run.number): run for run in series.runs}
         runs += series.runs
         for repeat, number in sorted({*measured, *((1, number) for number in range(max(len(theirs), 1)))}):
@@ -223,9 +181,7 @@ def _flush(builder: TableBuilder, name: str, mode: str) -> Table:
         Column("per_row", "Flush per row", "µs"),
         Column("thesis_flush", f"Flush ({ORIGIN})", unit),
     )
-    notes = ["One value per run has no interval. The number of rows differs between runs: compare the time per row."]
-    if not inlining:
-        notes = ["No system of this configuration inlines rows in this mode."]
+    notes = NOTES("flush") if inlining else NOTES("no-flush")
     title = f"Time to flush inlined rows to Parquet after {mode_words(builder, mode)}"
     return builder.table(name, title, columns, rows, runs, notes)
 
@@ -241,7 +197,7 @@ def _footprint(builder: TableBuilder) -> Table:
     runs: list[Run] = []
     for mode in MODES:
         for series in builder.run_set.select(mode=mode, harness=False):
-            theirs = FILES.get((series.system, mode))
+            theirs = PRINTED.files[mode].get(series.system)
             cells: list[Cell] = [series.title, series.mode_title, len(series.runs)]
             if series.runs:
                 prints = [run.footprint for run in series.runs]

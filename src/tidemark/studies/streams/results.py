@@ -12,43 +12,18 @@ import numpy as np
 
 from tidemark.analysis.ages import AGES, YOUNG
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import HIGHER, LOWER, NotAvailable
+from tidemark.analysis.metrics import NotAvailable, require
 from tidemark.analysis.statistics import BootstrapEstimate, Floats
 from tidemark.planner.cost_model import Cell, Cost, rtt_of
 from tidemark.results.publication import PaperSection
 from tidemark.results.reference.run_files import RunFiles
-from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, cold, hot
+from tidemark.results.report.summary_table import SummaryMetric, SystemRuns, cold, hot, questions_of
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import BATCH, MAIN, MODES, SINGLE
 from tidemark.studies.assembly import claims_of, figure_specs_of, tables_of
-from tidemark.studies.streams import paper, published, storage_tables, tables
+from tidemark.studies.streams import metrics, paper, published, storage_tables, tables
 from tidemark.studies.streams.claims import MEASURES, StreamClaimData
 from tidemark.studies.streams.findings import findings
-from tidemark.studies.streams.metrics import (
-    FILES_LEFT,
-    FILES_PER_COMMIT,
-    FIRST_WRITE,
-    FLUSH_PER_ROW,
-    GROWTH,
-    GROWTH_TO,
-    HARNESS_RATE,
-    HARNESS_SHARE,
-    MERGE_PER_ROW,
-    ON_DISK,
-    QUANTITIES,
-    RATE_OF_FIRST,
-    SERVERS_CPU,
-    SERVERS_MEMORY,
-    STORED_PER_EVENT,
-    STREAM_CPU,
-    SYSTEM_RATE,
-    WRITE_AT,
-    WRITE_MEDIAN,
-    WRITE_P99,
-    WRITE_TAIL,
-    WRITER_CPU,
-    WRITER_MEMORY,
-)
 from tidemark.studies.streams.samples import COLUMNS
 from tidemark.studies.streams.settings import StreamRecord
 from tidemark.studies.streams.study import STUDY
@@ -67,15 +42,14 @@ def _sizes(asked: SystemRuns) -> list[tuple[int, BootstrapEstimate]]:
     for series in asked.series:
         varies_size = asked.measures.run_set.axis_of(series.sweep) == "batch_size"
         if series.runs and (series.sweep == MAIN or varies_size):
-            found.setdefault(series.batch_size, asked.measures.value(WRITE_MEDIAN, series))
+            found.setdefault(series.batch_size, asked.measures.value(metrics.WRITE_MEDIAN, series))
     return sorted(found.items())
 
 
 def _line(asked: SystemRuns) -> tuple[BootstrapEstimate, BootstrapEstimate]:
     """Return ms per commit without rows and µs per row: a line through all sizes, fitted by relative error."""
     sizes = _sizes(asked)
-    if len(sizes) < FEWEST_SIZES:
-        raise NotAvailable("needs the sweep of batch sizes: --config 'streams.sweeps=[main, batch-size]'")
+    require(len(sizes) >= FEWEST_SIZES, "needs the sweep of batch sizes: --config 'streams.sweeps=[main, batch-size]'")
     rows = np.array([size for size, _ in sizes], dtype=np.float64)
     centre, off = _fit(rows, np.array([[each.value] for _, each in sizes]))
     if off > CLOSE:
@@ -113,25 +87,15 @@ def _fit(rows: Floats, times: Floats) -> tuple[Floats, float]:
     return np.array([intercept, slope]), float(off.max())
 
 
-def _fixed(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
-    return _line(asked)[0]
-
-
-def _per_row(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
-    return _line(asked)[1]
-
-
 def _sizes_used(asked: SystemRuns, _mode: str | None) -> str:
     return f"batches of {', '.join(f'{size:,}' for size, _ in _sizes(asked))}"
 
 
 def _tidying(asked: SystemRuns, mode: str | None) -> BootstrapEstimate:
     """Return the flush or merge time in seconds per million events, which equals microseconds per row."""
-    return asked.measures.hot(FLUSH_PER_ROW if _flushes(asked, mode) else MERGE_PER_ROW, asked.main(mode))
-
-
-def _which_tidying(asked: SystemRuns, mode: str | None) -> str:
-    return "flush" if _flushes(asked, mode) else "merge"
+    return asked.measures.hot(
+        metrics.FLUSH_PER_ROW if _flushes(asked, mode) else metrics.MERGE_PER_ROW, asked.main(mode)
+    )
 
 
 def _flushes(asked: SystemRuns, mode: str | None) -> bool:
@@ -147,100 +111,37 @@ def _flushes(asked: SystemRuns, mode: str | None) -> bool:
     return False
 
 
-OF_A_MODE = (
-    SummaryMetric(
-        "rate-100", "Events/s, commits 1 to 100", "events/s", hot(RATE_OF_FIRST), better=HIGHER,
-        hint="Events of the first 100 commits to an empty table, by the time inside write. Hot runs.",
-    ),
-    SummaryMetric(
-        "age-10", "Commit 10", "ms", hot(WRITE_AT[YOUNG]),
-        hint="Time of one commit to a table that has about 10: the median of commits 6 to 15. Hot runs.",
-    ),
-    *(
-        SummaryMetric(
-            f"age-{age}", f"Commit {age:,}", "ms", hot(WRITE_AT[age]),
-            hint=f"Time of one commit to a table that has about {age:,}: the median of commits "
-            f"{round(0.8 * age) + 1:,} to {age:,}. Hot runs that reached it.",
-        )
-        for age in AGES[1:]
-    ),
-    *(
-        SummaryMetric(
-            f"growth-{age}", f"Commit {age:,} over commit {YOUNG}", "x", hot(GROWTH_TO[age]),
-            nothing=1.0, none="No system's commits were seen to slow down",
-            hint=f"How many times as long a commit takes when the table has {age:,} commits as when it has {YOUNG}, in "
-            "one window. Hot runs that reached it.",
-        )
-        for age in AGES[1:]
-    ),
-    SummaryMetric(
-        "rate", "Events/s of the window", "events/s", hot(HARNESS_RATE), better=HIGHER, replaced=True,
-        hint="Events written per second of the window, reading and decoding included: the thesis's throughput. It "
-        "depends on the length of the window if commits get slower. Hot runs.",
-    ),
-    SummaryMetric(
-        "share", "Inside write", "%", hot(HARNESS_SHARE), better=HIGHER,
-        hint="Share of the window that is spent in write; the rest is the harness, which reads and decodes. Hot runs.",
-    ),
-    SummaryMetric(
-        "p50", "Write p50 of the window", "ms", hot(WRITE_MEDIAN), replaced=True,
-        hint="Median time of one write. It depends on the length of the window if commits get slower. Hot runs.",
-    ),
-    *(
-        SummaryMetric(
-            f"p{percent}-100", WRITE_TAIL[percent].title, "ms", hot(WRITE_TAIL[percent]),
-            hint=f"{percent} of 100 of these writes are faster, in all hot runs together; at least ten are slower. One "
-            "writer waits for each write, so it is a service time and not the latency at a rate of arrival.",
-        )
-        for percent in (95, 99)
-    ),
-    SummaryMetric(
-        "p99", "Write p99 of the window", "ms", hot(WRITE_P99), replaced=True,
-        hint="99 of 100 writes of a window are faster, and at least ten are slower. It depends on the length of the "
-        "window if commits get slower. Hot runs.",
-    ),
-    SummaryMetric(
-        "files", "Files left", "files per million events", hot(FILES_LEFT),
-        hint="Data and metadata files in the table's folder after the run, before any flush or merge.",
-    ),
-    SummaryMetric(
-        "on-disk", "On the disk at the end", "%", hot(ON_DISK), better=HIGHER,
-        hint="Share of the written bytes that were on the disk when the window ended. The rest is in memory, "
-        "and a power failure may lose it: a system that does not wait for the disk promises less. Hot runs.",
-    ),
-    SummaryMetric(
-        "bytes", "Bytes left", "MB per million events", hot(STORED_PER_EVENT),
-        hint="Data, metadata and catalog after the run, before any flush or merge.",
-    ),
-    SummaryMetric(
-        "cpu-writer", "CPU: writer", "s per million events", hot(WRITER_CPU),
-        hint="Processor time of the writing process: the client, and the loop that feeds it (null shows the loop's).",
-    ),
-    SummaryMetric(
-        "cpu-servers", "CPU: servers", "s per million events", hot(SERVERS_CPU),
-        hint="Processor time of the system's own servers: PostgreSQL, the catalog's server.",
-    ),
-    SummaryMetric(
-        "cpu-stream", "CPU: stream", "s per million events", hot(STREAM_CPU),
-        hint="Processor time of broker and producer while the window is open: the measurement's, not the system's.",
-    ),
-    SummaryMetric(
-        "memory-writer", "Peak memory: writer", "MB", hot(WRITER_MEMORY),
-        hint="The most that the writing process had in memory in any second (PSS); null shows what is the loop's.",
-    ),
-    SummaryMetric(
-        "memory-servers", "Peak memory: servers", "MB", hot(SERVERS_MEMORY),
-        hint="The most that the system's own servers had in memory together in any second (PSS).",
-    ),
-    SummaryMetric(
-        "tidying", "Flush or merge", "s per million events", _tidying, note=_which_tidying,
-        hint="To bring rows into few files after the run: to flush inlined rows, or to merge files. Not in Events/s.",
-    ),
-    SummaryMetric(
-        "cold-start", "First write, cold", "ms", cold(FIRST_WRITE),
-        hint="From the first write after a cold start to its return: the programs' files were out of memory.",
-    ),
-)  # fmt: skip
+ALL_QUESTIONS = questions_of(
+    __file__,
+    {
+        "rate-100": hot(metrics.RATE_OF_FIRST),
+        **{f"age-{age}": hot(metrics.WRITE_AT[age]) for age in AGES},
+        **{f"growth-{age}": hot(metrics.GROWTH_TO[age]) for age in AGES[1:]},
+        "rate": hot(metrics.HARNESS_RATE),
+        "share": hot(metrics.HARNESS_SHARE),
+        "p50": hot(metrics.WRITE_MEDIAN),
+        **{f"p{percent}-100": hot(quantity) for percent, quantity in metrics.WRITE_TAIL.items()},
+        "p99": hot(metrics.WRITE_P99),
+        "files": hot(metrics.FILES_LEFT),
+        "on-disk": hot(metrics.ON_DISK),
+        "bytes": hot(metrics.STORED_PER_EVENT),
+        "cpu-writer": hot(metrics.WRITER_CPU),
+        "cpu-servers": hot(metrics.SERVERS_CPU),
+        "cpu-stream": hot(metrics.STREAM_CPU),
+        "memory-writer": hot(metrics.WRITER_MEMORY),
+        "memory-servers": hot(metrics.SERVERS_MEMORY),
+        "tidying": _tidying,
+        "cold-start": cold(metrics.FIRST_WRITE),
+        "fixed": lambda asked, _mode: _line(asked)[0],
+        "row": lambda asked, _mode: _line(asked)[1],
+    },
+    {
+        "tidying": lambda asked, mode: "flush" if _flushes(asked, mode) else "merge",
+        "fixed": _sizes_used,
+        "row": _sizes_used,
+    },
+)
+OF_A_MODE, OF_SIZES = ALL_QUESTIONS[:-2], ALL_QUESTIONS[-2:]
 # Questions that the report answers in words.
 ASKED = {
     ("rate-100", SINGLE): ("Fastest for single events", "best"),
@@ -259,17 +160,7 @@ def _in(mode: str, question: SummaryMetric) -> SummaryMetric:
     return replace(question, key=f"{question.key}-{mode}", mode=mode, asks=asks, extreme=extreme, usual=usual)
 
 
-QUESTIONS = (
-    *(_in(mode, question) for mode in MODES for question in OF_A_MODE),
-    SummaryMetric(
-        "fixed", "Fixed time of a commit", "ms", _fixed, better=LOWER, note=_sizes_used,
-        hint="What a commit takes whatever it holds: the line through the median writes of all sizes of batches.",
-    ),
-    SummaryMetric(
-        "row", "Time of a row", "µs", _per_row, better=LOWER, note=_sizes_used,
-        hint="What each row adds to a commit: the slope of the same line.",
-    ),
-)  # fmt: skip
+QUESTIONS = (*(_in(mode, question) for mode in MODES for question in OF_A_MODE), *OF_SIZES)
 
 
 def _costs(measures: Measures) -> Iterator[Cost]:
@@ -284,17 +175,17 @@ def _cost(measures: Measures, series: Series) -> Cost:
     runs = series.hot_runs or series.runs
     growth = files = None
     with suppress(NotAvailable):
-        slope = measures.value(GROWTH, series)
+        slope = measures.value(metrics.GROWTH, series)
         growth = slope.value if slope.estimate("").is_above(0) else 0.0
     with suppress(NotAvailable):
-        files = measures.value(FILES_PER_COMMIT, series).value
+        files = measures.value(metrics.FILES_PER_COMMIT, series).value
     return Cost(
         system=series.system,
         title=series.title,
         stack=series.stack,
         promise=runs[0].manifest.system.durability,
         cell=Cell(series.batch_size, rtt_ms=rtt_of(runs[0])),
-        commit_ms=1000 * series.batch_size / measures.value(SYSTEM_RATE, series).value,
+        commit_ms=1000 * series.batch_size / measures.value(metrics.SYSTEM_RATE, series).value,
         commits=sum(run.manifest.operations for run in runs) / len(runs) / 2,
         growth_ms=growth,
         files=files,
@@ -302,14 +193,14 @@ def _cost(measures: Measures, series: Series) -> Cost:
 
 
 RESULTS = Results(
-    quantities=QUANTITIES,
+    quantities=metrics.QUANTITIES,
     views=(HERE / "views.sql").read_text(),
     publication=published.PUBLICATION,
     tables=tables_of(published, tables, storage_tables),
     figure_specs=figure_specs_of("tidemark.studies.streams.thesis_figures", "tidemark.studies.streams.figures"),
     claims=claims_of(
         STUDY,
-        QUANTITIES,
+        metrics.QUANTITIES,
         MEASURES,
         StreamClaimData,
         rates={SINGLE: 2_000.0, BATCH: 80_000.0},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ from tidemark.measure.workload import CheckResult, Files, ProgressCallback, RunM
 from tidemark.runs.manifest import Flush, Merge, Produced, ProducerPart
 from tidemark.runs.proofs import Oracle
 from tidemark.runs.serde import pairs, written
+from tidemark.services.base import files_below
 from tidemark.services.kafka import Kafka
 from tidemark.stream.consumer import EventConsumer, Source
 from tidemark.stream.events import Encoding, EventCodec
@@ -62,6 +64,7 @@ class StreamRunner(WindowRunner[StreamWindow]):
         self._source = Source(consumer.client, producer.counters, producer.is_alive, self._session.is_ahead)
         self._commits_before = system.commits()
         self._following = False
+        self._ended_ns = 0  # when the last write returned, on the clock of files
         self._produced: Produced | None = None
         self._reads: dict[str, Latencies | NotRead] = {}
 
@@ -101,6 +104,7 @@ class StreamRunner(WindowRunner[StreamWindow]):
 
         ahead = settings.read_ahead
         run_segment(window, self._source, self._codec, self.system.write, until_seconds, count, ahead, commits)
+        self._ended_ns = time.time_ns()
 
     def _refill(self, window: StreamWindow, until_seconds: float) -> None:
         """Add events for the rest of the window to the topic, at the window's rate so far."""
@@ -127,6 +131,7 @@ class StreamRunner(WindowRunner[StreamWindow]):
 
     def check(self, window: StreamWindow, last: bool, show: ProgressCallback) -> CheckResult:
         show("oracle")
+        self._refuse_late_files()
         verdict = self._ask_the_oracle(window)
         show("flush and footprint")
         footprint = self.system.footprint()
@@ -150,6 +155,17 @@ class StreamRunner(WindowRunner[StreamWindow]):
                 self._reads[state] = hold(read(self.system), window.rows).latencies
             except SystemFailure as error:
                 self._reads[state] = NotRead(str(error))
+
+    def _refuse_late_files(self) -> None:
+        """Raise OracleError if the table has files from after the last write: the time until now would hide them."""
+        late = [
+            after for path in files_below(self.directory) if (after := path.stat().st_mtime_ns - self._ended_ns) > 0
+        ]
+        if late:
+            raise OracleError(
+                f"{len(late):,} files were written after the last write had returned, up to {max(late) / 1e6:,.0f} ms "
+                "later: a write returns once its rows are committed. The run is not counted."
+            )
 
     def _ask_the_oracle(self, window: StreamWindow) -> Oracle:
         """Check the table before any other request, which could trigger a late commit. Raises OracleError."""
@@ -239,6 +255,8 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
             directory, settings.batch_size, threads=settings.threads, compression=settings.compression
         )
         system = test_bed.variant.open_as(TableSystem, context)
+        if not spec.keep_tables:
+            stack.callback(system.drop)
         stack.callback(system.close)
         system.create(producer.schema)  # while the topic is being filled
         topics.wait_until_filled()

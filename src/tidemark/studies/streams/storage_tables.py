@@ -7,7 +7,7 @@ from functools import partial
 
 from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, growth_verdict
-from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.metrics import require
 from tidemark.analysis.statistics import BootstrapEstimate, generator, median
 from tidemark.measure.table_calls import Latencies
 from tidemark.results.tables.table import (
@@ -181,7 +181,7 @@ def _flush_and_merge(builder: TableBuilder) -> Table:
                 rows.append([*identity, "merge of small files", *cells, merge.seconds / events * 1e6])
             if flush is not None or merge is not None:
                 runs.append(run)
-    flushes = published.FLUSH_S[SINGLE]
+    flushes = published.PRINTED.flush_s[SINGLE]
     theirs = f"DuckLake ({published.ORIGIN})"
     events = published.EVENTS_OF_MERGE
     rows.append([theirs, SINGLE, None, None, "flush of inlined rows", events, None, None, flushes[1], None])
@@ -275,8 +275,7 @@ def part_median(run: Run, place: int) -> BootstrapEstimate:
     """Return the median write in ms of the window's first (`place` 0) or last fifth; NotAvailable below 5 commits."""
     write = run.column("write_ns")
     size = len(write) // PARTS
-    if size == 0:
-        raise NotAvailable(f"needs {PARTS} commits, the run has {len(write)}")
+    require(size != 0, f"needs {PARTS} commits, the run has {len(write)}")
     found = write[:size] if place == 0 else write[-size:]
     return median(BlockSample.prepare(found, generator(run.label, "age", place))).scaled(MILLISECONDS)
 

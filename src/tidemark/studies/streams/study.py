@@ -110,8 +110,6 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
             runs=streams.protocol.runs,
         )
         sizes = streams.protocol
-        if len(config.stacks) > 1:  # whose rounds follow one another
-            sizes = structs.replace(sizes, block=1)
         if streams.main:
             made += _repeated(spec, sizes, chosen)
         for name, sweep in streams.sweeps.items():

@@ -15,23 +15,7 @@ from tidemark.runs.run import STATES, Run
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import MODES, STAGES
 from tidemark.runs.views import twins
-from tidemark.studies.streams.metrics import (
-    FIRST_SECONDS,
-    FIRST_WRITE,
-    GROWTH,
-    GROWTH_TO,
-    HARNESS_RATE,
-    READ_MEDIAN,
-    READ_P99,
-    SYSTEM_RATE,
-    WRITE_AT,
-    WRITE_IQR,
-    WRITE_MAX,
-    WRITE_MEDIAN,
-    WRITE_P90,
-    WRITE_P99,
-    WRITE_P999,
-)
+from tidemark.studies.streams import metrics
 from tidemark.studies.streams.settings import StreamSettings
 
 NOTES = notes_of(__file__)
@@ -48,11 +32,11 @@ def _throughput(builder: TableBuilder) -> Table:
     rows: list[list[Cell]] = []
     for series in builder.run_set.select():
         for run in series.runs:
-            harness = attempt("events/s", partial(measures.of_run, HARNESS_RATE, run))
-            system = attempt("events/s", partial(measures.of_run, SYSTEM_RATE, run))
+            harness = attempt("events/s", partial(measures.of_run, metrics.HARNESS_RATE, run))
+            system = attempt("events/s", partial(measures.of_run, metrics.SYSTEM_RATE, run))
             rows.append([*_identity(series, run), run.manifest.events, harness, system, _share(harness, system)])
-        harness = attempt("events/s", partial(measures.hot, HARNESS_RATE, series))
-        system = attempt("events/s", partial(measures.hot, SYSTEM_RATE, series))
+        harness = attempt("events/s", partial(measures.hot, metrics.HARNESS_RATE, series))
+        system = attempt("events/s", partial(measures.hot, metrics.SYSTEM_RATE, series))
         row: list[Cell] = [series.title, series.mode_title, None, None, "hot runs", None]
         rows.append([*row, harness, system, _share(harness, system)])
     columns = (
@@ -73,8 +57,8 @@ def _share(part: Estimate | MissingCell, whole: Estimate | MissingCell) -> Cell:
 def _latency(builder: TableBuilder) -> Table:
     """Return table latency: the distribution of the write times of every run, up to its maximum."""
     asked = (
-        WRITE_MEDIAN, WRITE_IQR, WRITE_P90, WRITE_P99, WRITE_P999,
-        WRITE_MAX, READ_MEDIAN, READ_P99,
+        metrics.WRITE_MEDIAN, metrics.WRITE_IQR, metrics.WRITE_P90, metrics.WRITE_P99, metrics.WRITE_P999,
+        metrics.WRITE_MAX, metrics.READ_MEDIAN, metrics.READ_P99,
     )  # fmt: skip
     rows: list[list[Cell]] = []
     for series in builder.run_set.select():
@@ -116,10 +100,10 @@ def _growth(builder: TableBuilder) -> Table:
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for series in builder.run_set.select():
-        slope = attempt(GROWTH.unit, partial(builder.measures.hot, GROWTH, series))
+        slope = attempt(metrics.GROWTH.unit, partial(builder.measures.hot, metrics.GROWTH, series))
         aged = [
             attempt(each.unit, partial(builder.measures.hot, each, series))
-            for each in (*WRITE_AT.values(), *GROWTH_TO.values())
+            for each in (*metrics.WRITE_AT.values(), *metrics.GROWTH_TO.values())
         ]
         commits = sum(run.manifest.operations for run in series.hot_runs)
         rows.append(
@@ -130,7 +114,10 @@ def _growth(builder: TableBuilder) -> Table:
         *IDENTITY,
         Column("hot_runs", "Hot runs"),
         Column("commits", "Commits"),
-        *(Column(each.key, each.title, each.unit, interval=True) for each in (*WRITE_AT.values(), *GROWTH_TO.values())),
+        *(
+            Column(each.key, each.title, each.unit, interval=True)
+            for each in (*metrics.WRITE_AT.values(), *metrics.GROWTH_TO.values())
+        ),
         Column("growth", "Growth per 1,000 commits", "ms", interval=True),
         Column("verdict", "Write time"),
     )
@@ -142,10 +129,6 @@ FLOOR_COLUMNS = (
     Column("write_floor", "Noise floor of write times", "%"),
     Column("rate_floor", "Noise floor of throughput", "%"),
 )
-FLOOR_NOTE = (
-    "A noise floor is what one system measured under two names (A/A) differs by at most, at 95 %: smaller "
-    "differences of two systems need not be theirs."
-)
 
 
 def _ratios(builder: TableBuilder) -> Table:
@@ -153,16 +136,16 @@ def _ratios(builder: TableBuilder) -> Table:
     measures = builder.measures
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    with_floors = (WRITE_MEDIAN, HARNESS_RATE) if twins(builder.run_set.select(harness=False)) else ()
+    with_floors = (metrics.WRITE_MEDIAN, metrics.HARNESS_RATE) if twins(builder.run_set.select(harness=False)) else ()
     for mode in MODES:
         series = [each for each in builder.run_set.select(mode=mode, harness=False) if each.hot_runs]
         runs += [run for each in series for run in each.hot_runs]
         floors = [attempt("%", partial(measures.noise_floor, each, mode)) for each in with_floors]
         for a, b in combinations(series, 2):
-            times = attempt("", partial(measures.ratio, WRITE_MEDIAN, a, b))
-            rates = attempt("", partial(measures.ratio, HARNESS_RATE, a, b))
+            times = attempt("", partial(measures.ratio, metrics.WRITE_MEDIAN, a, b))
+            rates = attempt("", partial(measures.ratio, metrics.HARNESS_RATE, a, b))
             delta = attempt("", partial(measures.dominance, "write_ns", a, b))
-            verdict = comparison(partial(measures.ratio, WRITE_MEDIAN, a, b))
+            verdict = comparison(partial(measures.ratio, metrics.WRITE_MEDIAN, a, b))
             rows.append([a.title, b.title, a.mode_title, times, rates, delta, verdict, *floors])
     columns = (
         Column("a", "A"),
@@ -174,13 +157,8 @@ def _ratios(builder: TableBuilder) -> Table:
         Column("verdict", "Writes of A"),
         *(FLOOR_COLUMNS if with_floors else ()),
     )
-    notes = [
-        "Ratios compare the typical hot runs. Cliff's delta is the share of pairs in which A's write takes longer "
-        "minus the share in which B's does; 0 means neither. The verdict follows from the interval of the ratio of "
-        "medians.",
-        *([FLOOR_NOTE] if with_floors else []),
-        f"Intervals are 95 %. {builder.run_set.coverage}",
-    ]
+    notes = [*NOTES("ratios"), *(NOTES("floors") if with_floors else [])]
+    notes.append(f"Intervals are 95 %. {builder.run_set.coverage}")
     title = "Pairs of systems: ratios of hot runs"
     return builder.table("ratios", title, columns, rows, runs, notes)
 
@@ -192,21 +170,21 @@ def _cold_effect(builder: TableBuilder) -> Table:
     for series in builder.run_set.select():
         states = dict.fromkeys(run.state for run in series.cold_runs)
         first = series.cold_runs[0].manifest.first_write_ns if series.cold_runs else None
-        times = attempt("", partial(measures.cold_effect, WRITE_MEDIAN, series))
+        times = attempt("", partial(measures.cold_effect, metrics.WRITE_MEDIAN, series))
         rows.append(
             [
                 series.title,
                 series.mode_title,
                 ", ".join(states) if states else MissingCell(series.missing(0)),
-                attempt("ms", partial(measures.cold, WRITE_MEDIAN, series)),
-                attempt("ms", partial(measures.hot, WRITE_MEDIAN, series)),
+                attempt("ms", partial(measures.cold, metrics.WRITE_MEDIAN, series)),
+                attempt("ms", partial(measures.hot, metrics.WRITE_MEDIAN, series)),
                 times,
-                attempt("", partial(measures.cold_effect, WRITE_P99, series)),
-                attempt("", partial(measures.cold_effect, HARNESS_RATE, series)),
-                comparison(partial(measures.cold_effect, WRITE_MEDIAN, series)),
+                attempt("", partial(measures.cold_effect, metrics.WRITE_P99, series)),
+                attempt("", partial(measures.cold_effect, metrics.HARNESS_RATE, series)),
+                comparison(partial(measures.cold_effect, metrics.WRITE_MEDIAN, series)),
                 first / 1e6 if first is not None else None,
-                attempt("", partial(measures.cold_start, FIRST_WRITE, series)),
-                *(attempt("s", partial(measures.cold_cost, each, series)) for each in FIRST_SECONDS.values()),
+                attempt("", partial(measures.cold_start, metrics.FIRST_WRITE, series)),
+                *(attempt("s", partial(measures.cold_cost, each, series)) for each in metrics.FIRST_SECONDS.values()),
             ]
         )
     columns = (
@@ -222,7 +200,7 @@ def _cold_effect(builder: TableBuilder) -> Table:
         Column("first_write_ratio", "First write, run 0 / median of hot", interval=True),
         *(
             Column(f"cost_{commits}", f"Run 0 less hot, commits 1 to {commits}", "s", interval=True)
-            for commits in FIRST_SECONDS
+            for commits in metrics.FIRST_SECONDS
         ),
     )
     title = "Cost of a cold start: run 0 compared with hot runs"
@@ -260,7 +238,7 @@ def _cold_parts(builder: TableBuilder) -> Iterator[Table]:
         if not {Evict.EACH, Evict.NEVER} <= evicted.keys():
             continue
         each, never = evicted[Evict.EACH], evicted[Evict.NEVER]
-        for commits, seconds in FIRST_SECONDS.items():
+        for commits, seconds in metrics.FIRST_SECONDS.items():
             warm = partial(measures.hot, seconds, never)
             states = (
                 partial(measures.hot, seconds, each),

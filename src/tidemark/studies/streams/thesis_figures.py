@@ -14,7 +14,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from numpy.typing import NDArray
 
 from tidemark.analysis.formatting import MissingCell, attempt
-from tidemark.analysis.measures import NotAvailable
+from tidemark.analysis.metrics import NotAvailable, require
 from tidemark.analysis.text_blocks import conclusion, lowest_and_highest, sentence
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec, Group
@@ -22,17 +22,9 @@ from tidemark.results.figures.panels import cpu_strips, scatter_panels
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import BATCH, SINGLE
+from tidemark.studies.streams import published
 from tidemark.studies.streams.findings import FALLS, FLAT, GROWS
 from tidemark.studies.streams.metrics import GROWTH, HARNESS_RATE
-from tidemark.studies.streams.published import (
-    EVENTS,
-    OF_A_BATCH,
-    OF_THREADS,
-    THREADS_WINDOW_S,
-    WINDOW_S,
-    events_words,
-    threads_words,
-)
 
 THREADS, BATCH_SIZE = "threads", "batch-size"  # sweeps of the shipped configuration
 BOX_WIDTH, BOX_HEIGHT = 1.24, 0.5
@@ -134,15 +126,15 @@ def threads(context: FigureContext) -> DrawnFigure:
     runs = [run for series in named.values() for run in series.runs]
     windows = sorted({round(run.manifest.window_s) for run in runs})
     printed = {
-        name: _in_own_window(series, [count], THREADS_WINDOW_S)
+        name: _in_own_window(series, [count], published.THREADS_WINDOW_S)
         for name, series in named.items()
-        if (count := OF_THREADS.get(series.system, {}).get(series.threads))
+        if (count := published.OF_THREADS.get(series.system, {}).get(series.threads))
     }
     what = f"events written in {' or '.join(f'{window:,}' for window in windows)} s"
-    made, _ = plots.counts(context, rows, what, printed)
+    made, _ = plots.counts(context, rows, what, printed, published.ticks_words(published.THREADS_WINDOW_S))
     machine = runs[0].manifest.machine
     notes = [f"A point is a run. This machine has {machine.threads} hardware threads."]
-    notes += [_ticks_note(THREADS_WINDOW_S, runs), threads_words()]
+    notes += [_ticks_note(published.THREADS_WINDOW_S, runs), published.threads_words()]
     notes += context.run_set.notes
     shown = lowest_and_highest(
         "The number of events",
@@ -158,8 +150,7 @@ def threads(context: FigureContext) -> DrawnFigure:
 def batch_sizes(context: FigureContext) -> DrawnFigure:
     """Draw harness throughput by batch size, to show where each system's curve bends."""
     chosen = [series for series in context.run_set.select(sweep=BATCH_SIZE, harness=False) if series.runs]
-    if not chosen:
-        raise NotAvailable("the configuration has no sweep 'batch-size', or none of its runs succeeded")
+    require(chosen, "the configuration has no sweep 'batch-size', or none of its runs succeeded")
     made = style.frame(style.COLUMN, 1.9)
     axes = made.axes(0.6, 1.1)
     runs: list[Run] = []
@@ -172,8 +163,7 @@ def batch_sizes(context: FigureContext) -> DrawnFigure:
         runs.append(series.runs[-1])
         points += plots.rows_of(found, system=series.title, rows=series.batch_size)
         largest[series.title] = found.value
-    if not points:
-        raise NotAvailable("no run of the sweep 'batch-size' has a rate")
+    require(points, "no run of the sweep 'batch-size' has a rate")
     order = sorted(largest, key=largest.__getitem__, reverse=True)  # the order of the lines' ends, from the top
     points.sort(key=lambda point: order.index(str(point["system"])))
     plots.lines(axes, points, "rows", "value", context.look, legend=True)
@@ -194,7 +184,8 @@ def totals(context: FigureContext, mode: str) -> DrawnFigure:
     """Draw figures 5.1 and 5.7: the events of each run."""
     chosen = context.series(mode)
     runs = [run for series in chosen for run in series.runs]
-    by_commits = any(run.manifest.commits_wanted for run in runs)  # such windows differ in length
+    commits = sorted({run.manifest.commits_wanted for run in runs} - {0})
+    by_commits = bool(commits)  # such windows differ in length
 
     def value(run: Run) -> float:
         return run.manifest.events / run.elapsed_s if by_commits else run.manifest.events
@@ -213,15 +204,18 @@ def totals(context: FigureContext, mode: str) -> DrawnFigure:
     windows = sorted({round(run.manifest.window_s) for run in runs}) or [0]
     window = f"{windows[0]:,} s" if len(windows) == 1 else f"{windows[0]:,} to {windows[-1]:,} s"
     printed = {
-        series.title: [count / WINDOW_S for count in counts] if by_commits else _in_own_window(series, counts, WINDOW_S)
+        series.title: [count / published.WINDOW_S for count in counts]
+        if by_commits
+        else _in_own_window(series, counts, published.WINDOW_S)
         for series in chosen
-        if (counts := EVENTS[mode].get(series.system)) and series.batch_size in (1, OF_A_BATCH)
+        if (counts := published.EVENTS[mode].get(series.system)) and series.batch_size in (1, published.OF_A_BATCH)
     }
-    what = "events per second" if by_commits else f"events written in {window}"
-    made, notes = plots.counts(context, rows, what, printed)
+    of_commits = f"events/s in windows of {' or '.join(f'{each:,}' for each in commits)} commits"
+    what = of_commits if by_commits else f"events written in {window}"
+    made, notes = plots.counts(context, rows, what, printed, published.ticks_words(published.WINDOW_S))
     if by_commits:
         notes.append("Windows ended by their number of commits, so events are shown per second of the window.")
-    notes += [_ticks_note(WINDOW_S, runs), events_words(mode)]
+    notes += [_ticks_note(published.WINDOW_S, runs), published.events_words(mode)]
     means = [
         (float(np.mean([value(run) for run in series.hot_runs])), series.title) for series in chosen if series.hot_runs
     ]

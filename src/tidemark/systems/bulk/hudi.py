@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
 from tidemark.services.base import Service
-from tidemark.services.engines.spark_jobs import SparkDeltaJobs, SparkHudiJobs, SparkJobs
+from tidemark.services.engines.spark import SparkDeltaJobs, SparkHudiJobs, SparkJobs
 from tidemark.services.hdfs import DataNode, NameNode
 from tidemark.services.programs.hudi_files import METADATA, TIMELINE, begun, newest
 from tidemark.services.programs.provision import jar_lock, read_jar_lock

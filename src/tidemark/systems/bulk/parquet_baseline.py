@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tidemark.runs.manifest import Footprint
-from tidemark.services.flight import TOOL
+from tidemark.services.hdfs import TOOL
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import Capability, Durability
 from tidemark.systems.bulk.base import FETCHED, BulkTable, OnDisk, OnHdfs, ParquetOnHdfs

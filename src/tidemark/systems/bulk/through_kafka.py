@@ -10,9 +10,8 @@ from typing import Any, ClassVar
 
 from tidemark.errors import ServiceError
 from tidemark.services.base import Service
-from tidemark.services.engines.spark_jobs import SparkHudiJobs
-from tidemark.services.flight import TOOL, Flight
-from tidemark.services.hdfs import DataNode, NameNode
+from tidemark.services.engines.spark import SparkHudiJobs
+from tidemark.services.hdfs import TOOL, DataNode, Flight, NameNode
 from tidemark.services.kafka import Kafka
 from tidemark.systems.base import Context, Options, option
 from tidemark.systems.bulk.base import OnHdfs

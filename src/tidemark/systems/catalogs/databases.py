@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 from psycopg.conninfo import make_conninfo
 
 from tidemark.services.base import Service, files_below
-from tidemark.services.delay_proxy import DelayProxy
 from tidemark.services.postgres import Postgres
+from tidemark.services.proxies import DelayProxy
 from tidemark.systems.base import NONE_PER_WRITE, Context, Durability, PerWrite
 from tidemark.systems.postgres_catalog import POSTGRES_COMMIT, without_password
 

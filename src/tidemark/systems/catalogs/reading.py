@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.services.base import Service
 from tidemark.services.http import fetch
-from tidemark.services.iceberg.catalog import OAuth
+from tidemark.services.iceberg.rest import OAuth
 from tidemark.services.own import NullCatalog
 from tidemark.systems.base import Durability
 from tidemark.systems.catalogs.base import CatalogReader, CatalogSystem, Endpoint, Entity, Kept, Names

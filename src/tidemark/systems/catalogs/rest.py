@@ -12,24 +12,13 @@ from typing import Any, ClassVar
 from urllib.parse import urlencode, urlsplit
 
 from tidemark.services.base import Service, files_below
-from tidemark.services.delay_proxy import delayed
 from tidemark.services.http import fetch
-from tidemark.services.iceberg.backends import (
-    POOL,
-    IcebergRestH2,
-    IcebergRestMariadb,
-    IcebergRestMemory,
-    IcebergRestPostgres,
-    IcebergRestS3,
-    IcebergRestSqlite,
-    IcebergRestSqliteWal,
-    IcebergRestTwoClients,
-    set_apart,
-)
-from tidemark.services.iceberg.catalog import RestCatalog, token
+from tidemark.services.iceberg import backends
+from tidemark.services.iceberg.rest import RestCatalog, token
 from tidemark.services.mariadb import MariaDB
 from tidemark.services.polaris import Polaris
 from tidemark.services.postgres import ISOLATIONS, READ_COMMITTED, Postgres
+from tidemark.services.proxies import delayed
 from tidemark.services.seaweedfs import InBucket
 from tidemark.systems.base import Context, Durability, Options, PerWrite, option
 from tidemark.systems.catalogs.base import CatalogReader, CatalogSystem, Endpoint
@@ -139,7 +128,7 @@ class ReferenceServer(RestSystem):
 
     server = "Iceberg reference server"
     checks_parents = False  # JdbcCatalog does not check
-    notes: tuple[str, ...] = (f"{POOL} connections from server to database", UNCHECKED, FORKS)
+    notes: tuple[str, ...] = (f"{backends.POOL} connections from server to database", UNCHECKED, FORKS)
     starts: ClassVar[PerWrite | None] = CHMOD
 
 
@@ -148,7 +137,7 @@ class RestMariadb(ReferenceServer):
     title = "Reference server, MariaDB"
     catalog = "Iceberg's reference server over MariaDB"
     backend = "MariaDB"
-    service = IcebergRestMariadb
+    service = backends.IcebergRestMariadb
     durability = Durability(
         f"MariaDB flushes InnoDB's log at each commit (innodb_flush_log_at_trx_commit); {IN_CACHE}",
         server_syncs_per_write={MariaDB: MARIADB_COMMIT}, counted=COUNTED,
@@ -158,7 +147,7 @@ class RestMariadb(ReferenceServer):
     @property
     def _mariadb(self) -> MariaDB:
         service = self.running
-        assert isinstance(service, IcebergRestMariadb)
+        assert isinstance(service, backends.IcebergRestMariadb)
         return service.mariadb
 
     def counters(self) -> Mapping[str, int]:
@@ -173,16 +162,16 @@ class RestSqlite(ReferenceServer):
     title = "Reference server, SQLite"
     catalog = "Iceberg's reference server over SQLite"
     backend = "SQLite"
-    service: ClassVar[type[RestCatalog]] = IcebergRestSqlite
+    service: ClassVar[type[RestCatalog]] = backends.IcebergRestSqlite
     durability = Durability(
         f"SQLite flushes its rollback journal and its file at each commit; {IN_CACHE}",
-        server_syncs_per_write={IcebergRestSqlite: PerWrite(4, 4)}, counted=COUNTED,
+        server_syncs_per_write={backends.IcebergRestSqlite: PerWrite(4, 4)}, counted=COUNTED,
         remark="journal_mode read from the file; synchronous is the driver's own, which cannot be read from outside",
     )  # fmt: skip
 
     def settings(self) -> Mapping[str, str]:
         service = self.running
-        assert isinstance(service, IcebergRestSqlite)
+        assert isinstance(service, backends.IcebergRestSqlite)
         return sqlite_settings(service.database_path)
 
 
@@ -190,10 +179,10 @@ class RestSqliteWal(RestSqlite):
     name = "rest-jdbc-sqlite-wal"
     title = "Reference server, SQLite (WAL)"
     backend = "SQLite (WAL)"
-    service = IcebergRestSqliteWal
+    service = backends.IcebergRestSqliteWal
     durability = Durability(
         f"SQLite flushes its write-ahead log at each commit, as the driver has it; {IN_CACHE}",
-        server_syncs_per_write={IcebergRestSqliteWal: PerWrite(1, 1.2)}, counted=COUNTED,
+        server_syncs_per_write={backends.IcebergRestSqliteWal: PerWrite(1, 1.2)}, counted=COUNTED,
         remark="journal_mode read from the file; synchronous is the driver's own, which cannot be read from outside",
     )  # fmt: skip
 
@@ -204,7 +193,7 @@ class RestH2(ReferenceServer):
     catalog = "Iceberg's reference server over H2"
     backend = "H2"
     behind = True
-    service = IcebergRestH2
+    service = backends.IcebergRestH2
     durability = Durability(
         f"H2 writes behind and flushes nothing: a commit may be lost after it was answered; {IN_CACHE}",
         counted=COUNTED,
@@ -221,7 +210,7 @@ class RestMemory(ReferenceServer):
     writes_files = False
     checks_parents = True
     starts = None
-    service = IcebergRestMemory
+    service = backends.IcebergRestMemory
     notes = ("keeps nothing on disk, not even metadata files: the cost of the server itself",)
     durability = Durability("nothing outlives the server", counted=COUNTED, remark="no file is written")
 
@@ -263,7 +252,7 @@ class OverPostgres(RestSystem):
 
     @classmethod
     def service_for(cls, options: Any) -> type[RestCatalog]:
-        return set_apart(cls.service, options.database_rtt_ms, getattr(options, "isolation", READ_COMMITTED))
+        return backends.set_apart(cls.service, options.database_rtt_ms, getattr(options, "isolation", READ_COMMITTED))
 
     def settings(self) -> Mapping[str, str]:
         found = super().settings()
@@ -295,14 +284,14 @@ class RestPostgres(OverPostgres, ReferenceServer):
     title = "Reference server, PostgreSQL"
     catalog = "Iceberg's reference server over PostgreSQL"
     backend = "PostgreSQL"
-    service = IcebergRestPostgres
+    service = backends.IcebergRestPostgres
     durability = PostgresDatabase.durability(IN_CACHE)
 
 
 class RestPostgresTwo(RestPostgres):
     name = "rest-jdbc-postgres-2"
     title = "Reference server, PostgreSQL (2 connections)"
-    service = IcebergRestTwoClients
+    service = backends.IcebergRestTwoClients
     notes = ("2 connections from server to database, the server's own default", UNCHECKED, FORKS)
 
 
@@ -324,9 +313,9 @@ class RestPostgresS3(OnS3, OverPostgres, ReferenceServer):
     title = "Reference server, PostgreSQL (S3)"
     catalog = "Iceberg's reference server over PostgreSQL, its files in an S3 server"
     backend = "PostgreSQL"
-    service = IcebergRestS3
+    service = backends.IcebergRestS3
     starts: ClassVar[PerWrite | None] = None
-    notes = (f"{POOL} connections from server to database", UNCHECKED, ON_S3)
+    notes = (f"{backends.POOL} connections from server to database", UNCHECKED, ON_S3)
     durability = PostgresDatabase.durability(UNFLUSHED)
 
 

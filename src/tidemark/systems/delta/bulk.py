@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
-from tidemark.services.flight import TOOL
+from tidemark.services.hdfs import TOOL
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import Context
 from tidemark.systems.bulk.base import FETCHED, BulkTable, OnDisk, OnHdfs

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.services.base import Service
-from tidemark.services.engines.spark_formats import SparkDelta, SparkDeltaBefore
+from tidemark.services.engines.spark import SparkDelta, SparkDeltaBefore
 from tidemark.services.programs.process import give
 from tidemark.systems.base import Options, Variant
 from tidemark.systems.delta.delta_rs import DeltaRs

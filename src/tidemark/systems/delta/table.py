@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import secrets
+import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
 from tidemark.services.base import Service
+from tidemark.services.http import fetch
 from tidemark.services.seaweedfs import SeaweedFS
+from tidemark.systems import object_store
 from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite, option
-from tidemark.systems.delta import unity
 from tidemark.systems.full_durability import DurabilityOptions, write_through
-from tidemark.systems.object_store import (
-    LOCAL,
-    NOTE,
-    RTT,
-    STORAGE,
-    Stored,
-    count_and_sum,
-    is_in_bucket,
-    path_of,
-    promise,
-)
 from tidemark.systems.releases import Client, Release
 from tidemark.systems.tables import Committed, and_pyarrow, read_ids
 from tidemark.systems.writers import commit_retries_option
@@ -80,12 +73,12 @@ class DeltaOptions(DurabilityOptions):
 
 @dataclass(frozen=True, slots=True)
 class DeltaRsOptions(DeltaOptions):
-    storage: str = field(default=LOCAL, metadata=STORAGE)
-    rtt_ms: int | None = field(default=None, metadata=RTT)
+    storage: str = field(default=object_store.LOCAL, metadata=object_store.STORAGE)
+    rtt_ms: int | None = field(default=None, metadata=object_store.RTT)
     commit_retries: int | None = commit_retries_option("max_commit_retries", "delta-rs: 15")
 
 
-class DeltaTable(Stored):
+class DeltaTable(object_store.Stored):
     """Table at a path, created by delta-rs; each of its commits is a new file in its log."""
 
     format: ClassVar[str] = "Delta Lake"
@@ -101,9 +94,11 @@ class DeltaTable(Stored):
         super().__init__(context, options)
         self.say(DELTA_RS.remark())
         self._location = str(context.directory / "table")
-        if is_in_bucket(options):
-            self.durability = promise("Data and log are in an S3 server, which refuses a commit that is not the first.")
-            self.say(NOTE)
+        if object_store.is_in_bucket(options):
+            self.durability = object_store.promise(
+                "Data and log are in an S3 server, which refuses a commit that is not the first."
+            )
+            self.say(object_store.NOTE)
         if options.catalog == "unity":
             self.notes = (REGISTERED, *(note for note in self.notes if note != NO_SERVICE))
 
@@ -111,7 +106,7 @@ class DeltaTable(Stored):
     def unavailable(cls, options: Any) -> str | None:
         if options.catalog == "unity" and options.unity_address is None:
             return "catalog: unity needs the address of a running server (unity_address)"
-        if options.catalog == "unity" and is_in_bucket(options):
+        if options.catalog == "unity" and object_store.is_in_bucket(options):
             return "catalog: unity is of tables on the local disk; storage is s3"
         return super().unavailable(options)
 
@@ -121,7 +116,7 @@ class DeltaTable(Stored):
 
         options = self.options
         if options.catalog == "unity":
-            place = unity.register(options.unity_address, options.unity_schema, schema, Path(self._location))
+            place = register_in_unity(options.unity_address, options.unity_schema, schema, Path(self._location))
             self._location = str(place)
         if self.folder is not None:
             self._location = self.folder.uri
@@ -161,7 +156,7 @@ class DeltaTable(Stored):
 
     def _listed(self) -> Sequence[PurePath]:
         # delta-rs encodes folder names for use in a URI, even if it omits the scheme.
-        return [path_of(unquote(address)) for address in self._load().file_uris()]
+        return [object_store.path_of(unquote(address)) for address in self._load().file_uris()]
 
     @property
     def place(self) -> Path:
@@ -171,8 +166,8 @@ class DeltaTable(Stored):
     def footprint(self) -> Footprint:
         # Hadoop's local file system adds checksum files, with a leading dot: they are not part of the format.
         sizes = {path: size for path, size in self._sizes_below(self.place).items() if not path.name.startswith(".")}
-        log = count_and_sum(size for path, size in sizes.items() if LOG in path.parts)
-        data = count_and_sum(size for path, size in sizes.items() if LOG not in path.parts)
+        log = object_store.count_and_sum(size for path, size in sizes.items() if LOG in path.parts)
+        data = object_store.count_and_sum(size for path, size in sizes.items() if LOG not in path.parts)
         return Footprint(*data, *log, 0)
 
     def commits(self) -> int:
@@ -208,3 +203,78 @@ class DeltaTable(Stored):
             "checkpoints": str(sum(path.match("*.checkpoint*.parquet") for path in self._log())),
             "location": self._location,
         }
+
+
+UNITY_TOKEN = "TIDEMARK_UNITY_TOKEN"
+
+
+def register_in_unity(address: str, schema_name: str, schema: pa.Schema, location: Path) -> Path:
+    """Register an external table at `location` in Unity Catalog; return the location that the catalog reports.
+
+    delta-rs cannot open `uc://` tables on local storage: it requires cloud credentials, and the open-source server
+    answers its request for them with an empty object (delta-rs issue 3966). The table is therefore registered, its
+    location requested, and that path written to; commits do not pass through the catalog. No package registry has such
+    a server, so that no test here uses one.
+
+    `schema_name` is "catalog.schema". A token is taken from the environment (TIDEMARK_UNITY_TOKEN). Raise SystemFailure
+    if the server refuses, or reports a location that is not on this machine.
+    """
+    catalog, _, below = schema_name.partition(".")
+    name = f"tidemark_{secrets.token_hex(6)}"
+    tables = f"{address.rstrip('/')}/api/2.1/unity-catalog/tables"
+    _ask_unity(
+        tables,
+        {
+            "name": name,
+            "catalog_name": catalog,
+            "schema_name": below,
+            "table_type": "EXTERNAL",
+            "data_source_format": "DELTA",
+            "storage_location": location.as_uri(),
+            "columns": [_unity_column(position, field) for position, field in enumerate(schema)],
+        },
+    )
+    answer = _ask_unity(f"{tables}/{catalog}.{below}.{name}")
+    parts = urlsplit(str(answer.get("storage_location", "")))
+    if parts.scheme not in ("", "file") or not parts.path:
+        raise SystemFailure(
+            f"Unity Catalog at {address} puts the table at {parts.geturl()!r}; only a path of this machine can be "
+            "written to. Give a catalog whose storage is a local folder."
+        )
+    return Path(parts.path)
+
+
+def _unity_column(position: int, field: pa.Field) -> dict[str, Any]:
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(field.type):
+        kind = "timestamp_ntz"
+    elif pa.types.is_floating(field.type):
+        kind = "double"
+    elif pa.types.is_int64(field.type):
+        kind = "long"
+    elif pa.types.is_integer(field.type):
+        kind = "int"
+    else:
+        kind = "string"
+    described = {"name": field.name, "type": kind, "nullable": True, "metadata": {}}
+    return {
+        "name": field.name,
+        "type_name": kind.upper(),
+        "type_text": "bigint" if kind == "long" else kind,
+        "type_json": json.dumps(described),
+        "position": position,
+        "nullable": True,
+    }
+
+
+def _ask_unity(url: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    headers = {"Content-Type": "application/json"}
+    if token := os.environ.get(UNITY_TOKEN):
+        headers["Authorization"] = f"Bearer {token}"
+    data = None if body is None else json.dumps(body).encode()
+    try:
+        found = json.loads(fetch(urllib.request.Request(url, data, headers), 30))
+    except (OSError, ValueError) as error:
+        raise SystemFailure(f"Unity Catalog refused {url}: {error}. Check unity_address and unity_schema.") from error
+    return dict(found)

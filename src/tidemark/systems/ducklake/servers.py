@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -110,6 +110,12 @@ class CatalogInPostgres(SharedCatalog):
 
     def settings(self) -> Mapping[str, str]:
         return {**super().settings(), **shown(self._postgres.durability_settings(self._database))}
+
+    def drop(self) -> None:
+        """Drop the catalog's database, some 300 files; if that fails, it goes with the server."""
+        if not self._postgres.has_ended():
+            with suppress(psycopg.Error):
+                self._postgres.drop_database(self._database)
 
 
 class DuckLake(CatalogInPostgres):

@@ -11,23 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
+from tidemark.systems import object_store
 from tidemark.systems.base import FULL, TABLE, Capability, Context, Options, PerWrite, option
 from tidemark.systems.catalogs.databases import Ask
 from tidemark.systems.duckdb_client import DUCKDB, identifier, literal
 from tidemark.systems.duckdb_table import DuckDBClientFactory, DuckDBSystem
 from tidemark.systems.ducklake import catalog
 from tidemark.systems.full_durability import DurabilityOptions
-from tidemark.systems.object_store import (
-    HTTPFS,
-    LOCAL,
-    NOTE,
-    RTT,
-    STORAGE,
-    Stored,
-    count_and_sum,
-    is_in_bucket,
-    path_of,
-)
 from tidemark.systems.tables import and_pyarrow
 from tidemark.systems.writers import commit_retries_option
 
@@ -69,8 +59,8 @@ class RetryingOptions(DuckLakeOptions):
 
 @dataclass(frozen=True, slots=True)
 class DuckLakePostgresOptions(RetryingOptions):
-    storage: str = field(default=LOCAL, metadata=STORAGE)
-    rtt_ms: int | None = field(default=None, metadata=RTT)
+    storage: str = field(default=object_store.LOCAL, metadata=object_store.STORAGE)
+    rtt_ms: int | None = field(default=None, metadata=object_store.RTT)
 
 
 LAKE = "lake"
@@ -91,7 +81,7 @@ FLUSHING = {"flush": f"CALL ducklake_flush_inlined_data('{LAKE}')"}
 GAVE_UP_COMMIT = "Exceeded the maximum retry count"  # in DuckLake's message for a commit that lost to others
 
 
-class DuckLakeTable(Stored, DuckDBSystem):
+class DuckLakeTable(object_store.Stored, DuckDBSystem):
     """Base class of all DuckLake tables; a subclass sets the catalog and the limit of inlined rows."""
 
     format: ClassVar[str] = "DuckLake"
@@ -115,9 +105,9 @@ class DuckLakeTable(Stored, DuckDBSystem):
         if self._row_limit:
             self.capabilities |= INLINES
             self.say(None if DUCKDB.release().ducklake_keeps_negative_zero else LOSES_SIGN)
-        if is_in_bucket(options):
-            self.extensions = (*self.extensions, HTTPFS)
-            self.say(NOTE)
+        if object_store.is_in_bucket(options):
+            self.extensions = (*self.extensions, object_store.HTTPFS)
+            self.say(object_store.NOTE)
 
     @property
     def _data(self) -> Path:
@@ -167,7 +157,7 @@ class DuckLakeTable(Stored, DuckDBSystem):
 
     def data_files(self) -> Sequence[PurePath]:
         rows = self._writer.execute(f"SELECT data_file FROM ducklake_list_files('{LAKE}', '{TABLE_NAME}')").fetchall()
-        return [path_of(row[0]) for row in rows]
+        return [object_store.path_of(row[0]) for row in rows]
 
     def inlined_rows(self) -> int:
         tables = self._writer.execute(f"SELECT table_name FROM {METADATA}.ducklake_inlined_data_tables").fetchall()
@@ -198,7 +188,7 @@ class DuckLakeTable(Stored, DuckDBSystem):
 
     def footprint(self) -> Footprint:
         self._check_inlining()
-        data = count_and_sum(self._sizes_below(self._data).values())
+        data = object_store.count_and_sum(self._sizes_below(self._data).values())
         return Footprint(*data, 0, 0, self._catalog_bytes())
 
     def commits(self) -> int:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tidemark.services.iceberg.backends import POOL, IcebergRestS3, at_distance
-from tidemark.services.iceberg.catalog import RestCatalog
-from tidemark.services.iceberg.rest import IcebergRest, IcebergRestNio
+from tidemark.services.iceberg.rest import IcebergRest, IcebergRestNio, RestCatalog
+from tidemark.services.nessie import NessieTables
 from tidemark.services.polaris import Polaris
 from tidemark.services.postgres import Postgres
 from tidemark.systems.base import NONE_PER_WRITE, USERS_OWN, Durability, PerWrite
@@ -56,7 +56,19 @@ POLARIS = Catalog(
     (STARTS_CHMOD,),
     PerWrite(2, 2),
 )
-CATALOGS = {"reference": REFERENCE, "polaris": POLARIS}
+LAST_SNAPSHOT = (
+    "Nessie shows a table's last snapshot alone: a token in a snapshot's summary is found only until the next commit"
+)
+NESSIE = replace(
+    REFERENCE,
+    server=NessieTables,
+    label="Iceberg REST, Nessie over PostgreSQL",
+    durability=promise("PostgreSQL flushes the catalog's commits to its log before they are acknowledged."),
+    notes=("the catalog is Nessie, the thesis's was Apache Polaris", NOTE, LAST_SNAPSHOT),
+    programs_per_commit=NONE_PER_WRITE,
+)
+IN_S3 = "nessie"  # catalog whose tables are in an S3 server alone
+CATALOGS = {"reference": REFERENCE, "polaris": POLARIS, IN_S3: NESSIE}
 
 HADOOP, NIO = "hadoop", "nio"
 REFERENCE_NIO = replace(
@@ -79,6 +91,8 @@ REFERENCE_S3 = replace(
 
 def chosen_catalog(options: Any) -> Catalog:
     """Return the catalog that the options of a table choose."""
+    if options.catalog == IN_S3:
+        return NESSIE
     if options.storage == S3:
         return REFERENCE_S3 if options.rtt_ms is None else replace(REFERENCE_S3, server=at_distance(options.rtt_ms))
     return REFERENCE_NIO if (options.catalog, options.file_io) == ("reference", NIO) else CATALOGS[options.catalog]

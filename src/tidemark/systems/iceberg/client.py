@@ -30,6 +30,7 @@ RELEASES = (
 )
 
 
+FILE_IO, BY_PYARROW = "py-io-impl", "pyiceberg.io.pyarrow.PyArrowFileIO"
 PYICEBERG = releases.Client("PyIceberg", "pyiceberg", RELEASES)
 
 
@@ -37,7 +38,11 @@ def catalog(access: Mapping[str, str]) -> RestCatalog:
     """Return a new client of the REST catalog that `access` describes with PyIceberg's own keys."""
     from pyiceberg.catalog.rest import RestCatalog
 
-    return RestCatalog("tidemark", **access)
+    made = RestCatalog("tidemark", **access)
+    if FILE_IO in access:  # also where the server names another one, which need not be here
+        own, load = {FILE_IO: access[FILE_IO]}, made._load_file_io
+        cast(Any, made)._load_file_io = lambda properties, location=None: load({**properties, **own}, location)
+    return made
 
 
 def before_commits(table: Table, do: Callable[[], None]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from tidemark.services.base import Service
 from tidemark.services.engines.connect import KafkaConnect, KafkaConnectPrompt
 from tidemark.services.engines.flink import Flink
-from tidemark.services.engines.spark_formats import SparkIceberg as Engine
+from tidemark.services.engines.spark import SparkIceberg as Engine
 from tidemark.services.kafka import Kafka
 from tidemark.systems.base import Context, Durability, Options, Variant, option
 from tidemark.systems.duckdb_client import literal
@@ -189,6 +189,10 @@ class KafkaConnectIceberg(IntoIceberg):
         self._token = secrets.token_hex(6)
         self._config: Mapping[str, str] = {}
         self._commits: Mapping[str, str] = {}  # its settings for commits
+
+    @classmethod
+    def for_single_events(cls, options: Any) -> Any:
+        return replace(options, prompt=True)
 
     @classmethod
     def needs_for(cls, options: Any) -> tuple[type[Service], ...]:

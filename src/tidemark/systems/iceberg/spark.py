@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tidemark.services.base import Service
-from tidemark.services.engines.spark_formats import SparkIceberg, SparkIceberg0p14, SparkIcebergBefore
+from tidemark.services.engines.spark import SparkIceberg, SparkIceberg0p14, SparkIcebergBefore
 from tidemark.services.programs.process import give
 from tidemark.systems.base import Options, option
 from tidemark.systems.spark_sql import COPY_ON_WRITE, MODE, REGISTER_S, ModeOptions, SqlEngineTable, Written

@@ -13,12 +13,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
 from tidemark.services.base import Service
-from tidemark.services.iceberg.catalog import RestCatalog as Server
+from tidemark.services.iceberg.rest import RestCatalog as Server
 from tidemark.services.seaweedfs import InBucket
 from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite, option
 from tidemark.systems.full_durability import SUMMARY
 from tidemark.systems.iceberg import client as pyiceberg_client
-from tidemark.systems.iceberg.catalog import CATALOGS, HADOOP, NIO, NOT_OURS, REFERENCE, as_it_is, chosen_catalog
+from tidemark.systems.iceberg.catalog import (
+    CATALOGS,
+    HADOOP,
+    IN_S3,
+    NIO,
+    NOT_OURS,
+    REFERENCE,
+    as_it_is,
+    chosen_catalog,
+)
 from tidemark.systems.object_store import S3, Folder, StorageOptions, Stored, count_and_sum, path_of
 from tidemark.systems.postgres_catalog import promised, shown
 from tidemark.systems.tables import Committed
@@ -54,7 +63,8 @@ def workers() -> int:
 class IcebergOptions(StorageOptions):
     catalog: str = option(
         "reference",
-        "The server that commits go through: Iceberg's own reference server, or Apache Polaris.",
+        "The server that commits go through: Iceberg's own reference server, Apache Polaris, or Nessie, with storage: "
+        "s3.",
         choices=tuple(CATALOGS),
         follows="catalog",
     )
@@ -103,6 +113,10 @@ class IcebergTable(Stored):
     def unavailable(cls, options: Any) -> str | None:
         if options.file_io != HADOOP and options.catalog != "reference":
             return f"file_io: {options.file_io} is of the reference server alone; the catalog is {options.catalog}"
+        if options.catalog == IN_S3:
+            if (options.storage, options.rtt_ms) != (S3, None):
+                return "catalog: nessie keeps tables in an S3 server alone, without rtt_ms; give storage: s3"
+            return super().unavailable(options)
         if options.storage == S3 and (options.catalog, options.file_io) != ("reference", HADOOP):
             return (
                 "storage: s3 is of the reference server with a FileIO for it; found catalog: "
@@ -114,8 +128,9 @@ class IcebergTable(Stored):
     def folder(self) -> Folder | None:
         if not isinstance(self._rest, InBucket):
             return None
-        near = self._rest.bucket
-        return Folder(near.by_way_of(self._rest.way), near, f"warehouse/{self._namespace}/{TABLE}")
+        near, name = self._rest.bucket, f"warehouse/{self._namespace}"
+        name += f"/{TABLE}" if self._rest.places_are_free else ""  # else the catalog chooses the folder in this one
+        return Folder(near.by_way_of(self._rest.way), near, name)
 
     def reached_by(self, services: Mapping[type[Service], Service]) -> Self:
         other = super().reached_by(services)
@@ -139,6 +154,8 @@ class IcebergTable(Stored):
                 "header.X-Iceberg-Access-Delegation": "",
             }
         files = {} if folder is None else folder.for_pyiceberg()
+        if self.options.catalog == IN_S3:
+            files[pyiceberg_client.FILE_IO] = pyiceberg_client.BY_PYARROW  # Nessie asks for fsspec
         return {"uri": self._rest.uri, "warehouse": self._rest.warehouse, **shown, **files}
 
     def _catalog(self, folder: Folder | None) -> RestCatalog:
@@ -165,7 +182,7 @@ class IcebergTable(Stored):
         # A plain path: DuckDB 1.4.4 does not support the scheme `file`. An external catalog has its own rules.
         ours = self._rest.places_are_free and not self._rest.is_external
         location = str(self._rest.place(self.context.directory / "table")) if ours else None
-        if self.folder is not None:
+        if self.folder is not None and self._rest.places_are_free:
             location = self.folder.uri
         name = (self._namespace, TABLE)
         table: Table = catalog.create_table(name, schema, location=location, properties=self._properties())
@@ -226,6 +243,8 @@ class IcebergTable(Stored):
 
     def history(self) -> Sequence[Committed]:
         """Return the commits by the snapshots' summaries, without file replacements and expired snapshots."""
+        if not self._rest.lists_snapshots:
+            raise SystemFailure(f"{self._rest.title} shows a table's last snapshot alone, and no earlier commit.")
         found = []
         for snapshot in sorted(self._load().snapshots(), key=lambda each: each.sequence_number or 0):
             summary = snapshot.summary

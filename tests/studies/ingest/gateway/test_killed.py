@@ -28,7 +28,7 @@ from tidemark.studies.ingest.gateway.group_commit import (
 from tidemark.studies.ingest.gateway.protocol import Answer, Connection, GatewayClient, Outcome
 from tidemark.studies.ingest.gateway.server import Gateway, GatewayConfig
 from tidemark.studies.ingest.load.writer import ID_BITS
-from tidemark.studies.ingest.window.oracle import ACKED_BATCH, REFUSED_BATCH, UNKNOWN_BATCH, Finding, look
+from tidemark.studies.ingest.window.runner import ACKED_BATCH, REFUSED_BATCH, UNKNOWN_BATCH, Finding, look
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs
 

@@ -96,6 +96,7 @@ class Pool(ABC):
         self._programs: list[Program] = []
         self._killed: list[Program] = []
         self._killed_seconds = 0.0  # their CPU time
+        self._records: list[tuple[Path, int, str]] = []  # arguments of `noted`, by number of the writer or client
         self._cancelled = False
         self.said: tuple[str, ...] = ()  # first errors of the processes
 
@@ -147,17 +148,16 @@ class Pool(ABC):
         """Return True if a process that was not killed ended with an error."""
         return any(each.process.poll() not in (None, 0) for each in self._programs if each not in self._killed)
 
-    @abstractmethod
-    def records_of(self, number: int) -> NDArray[np.int64]:
-        """Return the records of the writer or client with this number, from 1, as `Writer.records` does."""
-
-    @abstractmethod
     def records(self) -> list[NDArray[np.int64]]:
-        """Return the records of each writer or client, by number."""
+        """Return the records of each writer or client, by number, as `Writer.records` does."""
+        return [noted(*each) for each in self._records]
 
     def acked_since(self, number: int, moment_ns: int) -> int | None:
-        """Return when (ns) the first request begun at `moment_ns` or later was acknowledged, or None if none was."""
-        return first_acked(self.records_of(number), moment_ns)
+        """Return when (ns) the first request begun at `moment_ns` or later was acknowledged, or None if none was.
+
+        It is of the writer or client with this `number`, from 1.
+        """
+        return first_acked(noted(*self._records[number - 1]), moment_ns)
 
     def warm(self) -> None:
         """Have all send their uncounted warm-up requests at the same time."""
@@ -234,6 +234,7 @@ class WorkerPool(Pool):
         member = Writer(self._order(len(self._members) + 1), self._folder)
         self._members.append(member)
         self._programs.append(member)
+        self._records.append((member.order.records, member.order.most, member.name))
         return member
 
     @property
@@ -248,12 +249,6 @@ class WorkerPool(Pool):
     @property
     def numbers(self) -> list[int]:
         return [member.order.number for member in self.asked]
-
-    def records_of(self, number: int) -> NDArray[np.int64]:
-        return self._members[number - 1].records()
-
-    def records(self) -> list[NDArray[np.int64]]:
-        return [member.records() for member in self._members]
 
     def kill(self, number: int) -> int:
         """Kill the writer with this `number`; return the time (ns) just before."""
@@ -294,12 +289,12 @@ class GatewayPool(Pool):
         super().__init__(folder)
         self._order, self._trips, self._rows = order, trips, rows
         self._uncounted, self._most, self._reconnects = uncounted, most, reconnects
-        self._records = tuple(folder / f".records-{number}" for number in range(1, clients + 1))
+        self._records = [(folder / f".records-{each}", most, f"client {each}") for each in range(1, clients + 1)]
         self.told: dict[str, Any] = {}  # final report of the front
 
     def _start(self) -> None:
         self._programs.append(self._front())
-        sizes = (self._rows, self._uncounted, self._records, self._most)
+        sizes = (self._rows, self._uncounted, tuple(path for path, *_ in self._records), self._most)
         place = self._folder / PORT if self._reconnects else None
         load = ClientConfig((HOST, self._port()), self._order.token, self._trips, *sizes, place)
         self._programs.append(clients := Program("clients", REQUESTS, load, self._folder))
@@ -349,12 +344,6 @@ class GatewayPool(Pool):
         front.process.terminate()
         self.told = json.loads(front.heard("done", late=f"the front did not end within {READY_S:.0f} s"))
         super()._finish([*self.told["said"], *lines])
-
-    def records_of(self, number: int) -> NDArray[np.int64]:
-        return noted(self._records[number - 1], self._most, f"client {number}")
-
-    def records(self) -> list[NDArray[np.int64]]:
-        return [self.records_of(number) for number in self.numbers]
 
 
 def writer_orders(

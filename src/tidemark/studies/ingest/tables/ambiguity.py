@@ -1,4 +1,4 @@
-"""Results of commits that were hit on the way: the table ingest-ambiguity, and what makes each system safe."""
+"""Results of commits that were hit on the way: what each hit did, how likely a cut is one, what makes a system safe."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tidemark.analysis.formatting import Cell, MissingCell, listed, number
-from tidemark.analysis.metrics import NotAvailable
-from tidemark.analysis.statistics import at_most
+from tidemark.analysis.metrics import require
+from tidemark.analysis.statistics import Estimate, at_most, exact_share, product
 from tidemark.results.tables.table import (
     SYSTEM_OF_SERIES,
     ComputedColumn,
@@ -15,17 +15,19 @@ from tidemark.results.tables.table import (
     Table,
     TableBuilder,
     computed,
+    notes_of,
     part_column,
     series_columns,
     tables_by,
 )
 from tidemark.runs.runset import RunSet, Series
 from tidemark.runs.views import all_runs
-from tidemark.services.fault_proxy import HELD_S
+from tidemark.services.fault_proxy import AFTER, CUT_OFF, HELD_S
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
-from tidemark.studies.ingest.parts import AMBIGUITY, INLINED, LIMIT_SECONDS, of_part
+from tidemark.studies.ingest.parts import AMBIGUITY, INLINED, LIMIT_SECONDS, PAST, of_part
 from tidemark.studies.ingest.record import LOCAL_DISK, Ambiguity, Outcomes
 
+NOTES = notes_of(__file__)
 LONGEST = 160  # characters shown of an error
 UNTIL_FLUSHED = "until a flush whose answer is lost (the finding ducklake-flush-lost-answer)"
 POLICIES = {CHECK: "looks for the row before it sends it again", BLIND: "sends it again", NEVER: "leaves it"}
@@ -46,14 +48,27 @@ class Hits:
         found = series.runs[0].record(Ambiguity)
         return cls(series, found.server, found.cells, found.time_limit)
 
+    @property
+    def aimed(self) -> list[Outcomes]:
+        """Outcomes of hits of commits alone, without cuts at random moments."""
+        return [cell for cell in self.cells if cell.fault != CUT_OFF]
+
+    @property
+    def cut(self) -> Outcomes | None:
+        """Outcomes of cuts at random moments; None if there were none."""
+        return next((cell for cell in self.cells if cell.fault == CUT_OFF), None)
+
     def by(self, retry: str) -> list[Outcomes]:
-        """Return the outcomes of one policy."""
-        return [cell for cell in self.cells if cell.retry == retry]
+        """Return the outcomes of hits with one policy."""
+        return [cell for cell in self.aimed if cell.retry == retry]
 
     @property
     def title(self) -> str:
-        """Title of the system; it may have been measured on the local disk as well as in a server."""
-        return self.series.title + (", local files" if self.server == LOCAL_DISK else "")
+        """Title of the system, which may have been measured in several places."""
+        if self.server == LOCAL_DISK:
+            return f"{self.series.title}, local files"
+        through = dict(self.series.settings).get("through")
+        return f"{self.series.title}, {self.server}" if through else self.series.title
 
     @property
     def safe(self) -> list[str]:
@@ -116,9 +131,7 @@ def all_hits(run_set: RunSet) -> list[Hits]:
     """Return the hits of each series with runs; raise NotAvailable, with the reason if it is known, if none has any."""
     found = series_with_hits(run_set)
     done = [Hits.of(series) for series in found if series.runs]
-    if not done:
-        raise NotAvailable(found[0].missing() if found else "no commit was hit on its way")
-    return done
+    return require(done, found[0].missing() if found else "no commit was hit on its way")
 
 
 def _ambiguity(builder: TableBuilder) -> Table:
@@ -161,42 +174,101 @@ def _ambiguity(builder: TableBuilder) -> Table:
     chosen, rows = series_with_hits(builder.run_set), list[Row[Pair]]()
     for series in chosen:
         hits = Hits.of(series) if series.runs else None
-        rows += Row.of(series, [(hits, cell) for cell in hits.cells] if hits else [])
-    notes = [
-        "A proxy stands between a client and the server that commits, and hits chosen commits, each of one row. after: "
-        "the server commits, and its answer is lost. before: the request is lost. twice: the request is delivered two "
-        "times, as by a proxy that replays it, and the second answer is given. status: the server commits, and 503 is "
-        "given in place of its answer. late: the server commits, and its answer is held until the client gives up, by "
-        f"its time limit of {LIMIT_SECONDS} s, or has waited {HELD_S:g} s all the same; one that gives up sees no "
-        "difference to a connection that stays open without an answer. A client without a time limit would wait for "
-        "ever, and is not hit so. A hit counts if the server committed (200, COMMIT) or never had the request. "
-        "Only the first request of a row is hit: what a client sends again by itself gets through.",
-        "A table in files on this machine has no server. Its client is in a process of its own, which is killed "
-        "(SIGKILL): after, as it has made the link by which the commit becomes visible and asks for the next call; "
-        "before, as it asks for that link, which is then not made. It is started again, whatever the policy.",
-        "Policies of the writer after an error: never leaves the row; blind sends it again; check looks for the row's "
-        "token first, by what the client offers (as in ingest-faults), and sends it again only if it is missing. blind "
-        "and check open the client again before that.",
-        "After each hit, the client writes one more row, and another client reads the table straight from the servers, "
-        "past the proxy. Harm: a row is there more than once; an acknowledged row, or one acknowledged before the hit, "
-        "is not there; the table cannot be read; or the client cannot write the next row, with its view of the table "
-        "refreshed. A row that was reported as an error is no harm, there or not. Rows of a table that cannot be read "
-        "are those of its files that can. A table that is broken is replaced by a new one before the next hit.",
-        "What makes it safe: the policies with which each row is there once after each hit, in all ways that were "
-        "measured. The probabilities are one-sided bounds (95 %, Clopper and Pearson), given that a commit is hit. How "
-        "often an answer is lost depends on the network, and is not measured here.",
-        "Rows are counted as readers see them. delta-rs, which takes its own commit for that of another client, "
-        "commits the same file again as the next version: a reader has its rows once, a reader of the change feed "
-        "twice, as the finding delta-own-commit shows.",
-    ]
+        rows += Row.of(series, [(hits, cell) for cell in hits.aimed] if hits else [])
+    notes = NOTES("ingest-ambiguity", limit=LIMIT_SECONDS, held=HELD_S)
     title = "What is there after a commit, or the answer to it, was lost on the way"
     return builder.computed_table("ingest-ambiguity", title, columns, rows, all_runs(chosen), notes)
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """Cuts of a series' connections at random moments, and what lost answers do by one policy of the writer."""
+
+    hits: Hits
+    cut: Outcomes
+    retry: str
+
+    @classmethod
+    def of(cls, hits: Hits) -> list[Cuts]:
+        """Return those of each policy that was measured; none without cuts."""
+        cut = hits.cut
+        return [] if cut is None else [cls(hits, cut, retry) for retry in POLICIES if hits.by(retry)]
+
+    @property
+    def aimed(self) -> Outcomes:
+        """Outcomes of answers that were lost on purpose; raise NotAvailable if none were."""
+        found = [cell for cell in self.hits.by(self.retry) if cell.fault == AFTER]
+        return require(found, "no answer was lost on purpose")[0]
+
+    def lost(self, confidence: float = 0.95) -> Estimate:
+        """Return the probability that a cut loses the answer to a commit."""
+        return exact_share(self.cut.lost, self.cut.hits, confidence)
+
+    def harm(self, confidence: float = 0.95) -> Estimate:
+        """Return the probability that a lost answer does harm."""
+        return exact_share(self.aimed.harmed, self.aimed.hits, confidence)
+
+    @property
+    def both(self) -> Estimate:
+        """Probability that a cut does harm by a lost answer; the interval holds with both factors' at once."""
+        return product(self.lost(BOTH), self.harm(BOTH))
+
+    @property
+    def seen(self) -> int | None:
+        """Cuts that did harm with this policy; None if they were made with another."""
+        return self.cut.harmed if self.retry == self.cut.retry else None
+
+    @property
+    def lost_seen(self) -> int | None:
+        """Number of the cuts in `seen` that lost an answer."""
+        return self.cut.lost_harmed if self.retry == self.cut.retry else None
+
+
+BOTH = 0.975  # confidence of two intervals that hold together with 95 % (Bonferroni)
+
+
+def _cuts(builder: TableBuilder) -> Table:
+    columns: list[ComputedColumn[Row[Cuts]]] = [
+        *series_columns(SYSTEM_OF_SERIES),
+        computed("server", "Commit goes to", lambda row: row.shown.hits.server if row.shown else None),
+        part_column("retry", "Policy", lambda cuts: cuts.retry),
+        part_column("cuts", "Cuts", lambda cuts: cuts.cut.hits),
+        part_column("lost", "Answers lost", lambda cuts: cuts.cut.lost),
+        part_column("p_lost", "P(answer lost, if cut)", lambda cuts: cuts.lost(), interval=True),
+        part_column("aimed", "Answers lost on purpose", lambda cuts: cuts.aimed.hits),
+        part_column("harmed", "Of these, with harm", lambda cuts: cuts.aimed.harmed),
+        part_column("p_harm", "P(harm, if lost)", lambda cuts: cuts.harm(), interval=True),
+        part_column("p_both", "P(harm, if cut)", lambda cuts: cuts.both, interval=True),
+        part_column("seen", "Cuts with harm", lambda cuts: cuts.seen),
+        part_column("lost_seen", "Of these, answer lost", lambda cuts: cuts.lost_seen),
+    ]
+    chosen = series_with_hits(builder.run_set)
+    rows = [Row(series, cuts) for series in chosen if series.runs for cuts in Cuts.of(Hits.of(series))]
+    notes = NOTES("ingest-ambiguity-cuts", past=PAST)
+    title = "How often a cut connection loses the answer to a commit, and does harm"
+    return builder.computed_table("ingest-ambiguity-cuts", title, columns, rows, all_runs(chosen), notes)
+
+
+def cuts_sentence(run_set: RunSet) -> str:
+    """Return the sentences on how often a cut at a random moment loses an answer, and what that does."""
+    found = [cuts for each in all_hits(run_set) for cuts in Cuts.of(each)[:1]]
+    require(found, "no connection was cut at a random moment")
+    words = []
+    for each in found:
+        lost = each.lost()
+        assert lost.low is not None and lost.high is not None
+        share = f"{number(lost.low, 2)} to {number(lost.high, 2)}"
+        words.append(f"{each.hits.title}: {each.cut.lost:,} of {each.cut.hits:,} ({share})")
+    return (
+        "Of connections that were cut at a random moment of a write, so many lost the answer to a commit that the "
+        f"server had made (in brackets, 95 %): {'; '.join(words)}."
+    )
 
 
 def harmed_sentence(run_set: RunSet) -> str:
     """Return the sentences on what hits did to each system's rows and tables."""
     found = all_hits(run_set)
-    hits = sum(cell.hits for each in found for cell in each.cells)
+    hits = sum(cell.hits for each in found for cell in each.aimed)
     parts = [
         f"{hits:,} commits were hit on their way. Those that did harm are named by policy and way, with the lower "
         "bound of the probability of harm in brackets (95 %)."
@@ -211,9 +283,9 @@ def harmed_sentence(run_set: RunSet) -> str:
                 words.append(f"{retry}: {count:,} of {tried:,} {ways} ({harm(harmed)}; above {least})")
         parts += [f"{each.title}, harmed with {'; '.join(words)}."] if words else []
     whole = [
-        f"{each.title} ({number(max(at_most(cell.harmed, cell.hits) for cell in each.cells), 2)})"
+        f"{each.title} ({number(max(at_most(cell.harmed, cell.hits) for cell in each.aimed), 2)})"
         for each in found
-        if not any(cell.harmed for cell in each.cells)
+        if not any(cell.harmed for cell in each.aimed)
     ]
     if whole:
         parts.append(
@@ -251,4 +323,4 @@ def _advice(found: Sequence[Hits], safe: dict[str, Hits]) -> Iterator[str]:
         )
 
 
-build = tables_by(_ambiguity)
+build = tables_by(_ambiguity, _cuts)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from tidemark.analysis.formatting import Cell, MissingCell, listed, number
-from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.metrics import NotAvailable, require
 from tidemark.analysis.statistics import BootstrapEstimate, at_most, generator, share
 from tidemark.results.tables.table import (
     SYSTEM,
@@ -18,7 +18,6 @@ from tidemark.results.tables.table import (
     Table,
     TableBuilder,
     computed,
-    notes_of,
     part_column,
     series_columns,
     tables_by,
@@ -26,28 +25,17 @@ from tidemark.results.tables.table import (
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.runs.views import all_runs
+from tidemark.studies.ingest import record
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
 from tidemark.studies.ingest.parts import CUT, FAULTS, FRONT, FaultSettings, of_part, part_name
-from tidemark.studies.ingest.record import (
-    AtRisk,
-    CommitRecord,
-    DurabilityRecord,
-    Excused,
-    Loss,
-    Losses,
-    PowerCut,
-    PowerCutRecord,
-    Undisturbed,
-)
-from tidemark.studies.ingest.tables.writers import UNEQUAL
+from tidemark.studies.ingest.tables.writers import NOTES, UNEQUAL
 
-NOTES = notes_of(__file__)
 LONGEST = 200  # characters shown of a reader's error
 WITHOUT = "rows are lost without any kill, see ingest-outcomes"
 
 
 @dataclass(frozen=True, slots=True)
-class Trials[T: (Loss, PowerCut)]:
+class Trials[T: (record.Loss, record.PowerCut)]:
     """Kills, or power cuts, of one series, in time order."""
 
     series: Series
@@ -73,7 +61,7 @@ class Trials[T: (Loss, PowerCut)]:
 
 
 @dataclass(frozen=True, slots=True)
-class Kills(Trials[Loss]):
+class Kills(Trials[record.Loss]):
     """All kills of one victim in one run. Counts are batches, except `lost` and `doubled`, which are rows."""
 
     title: str  # of the victim
@@ -100,7 +88,7 @@ class Killed:
     series: Series
     run: Run
     kills: tuple[Kills, ...]  # by victim
-    undisturbed: Undisturbed  # before the first kill; unless it holds, a kill may not be the cause of a later loss
+    undisturbed: record.Undisturbed  # unless it holds, a kill may not be the cause of a later loss
     orphans: int
 
     @property
@@ -110,7 +98,7 @@ class Killed:
         return f"{self.series.title}{also[retry_of(self.series)]}"
 
     @property
-    def each(self) -> list[Loss]:
+    def each(self) -> list[record.Loss]:
         """All kills, in time order."""
         return sorted((kill for kills in self.kills for kill in kills.each), key=lambda kill: kill.moment_s)
 
@@ -132,7 +120,7 @@ def series_with_kills(run_set: RunSet, parts: Sequence[str] = (FAULTS, FRONT)) -
 def killed_of(series: Series) -> Iterator[Killed]:
     """Yield each run of a series with kills."""
     for run in series.runs:
-        faults = run.record(Losses)
+        faults = run.record(record.Losses)
         titles = dict.fromkeys(kill.title for kill in faults.kills)
         yield Killed(
             series=series,
@@ -141,16 +129,14 @@ def killed_of(series: Series) -> Iterator[Killed]:
                 Kills(series, tuple(kill for kill in faults.kills if kill.title == title), title) for title in titles
             ),
             undisturbed=faults.undisturbed,
-            orphans=max(0, run.footprint.data_files - run.record(CommitRecord).referenced_files),
+            orphans=max(0, run.footprint.data_files - run.record(record.CommitRecord).referenced_files),
         )
 
 
 def all_killed(run_set: RunSet) -> list[Killed]:
     """Return the runs with kills of all series; raise NotAvailable if nothing was killed."""
     found = [killed for series in series_with_kills(run_set) for killed in killed_of(series)]
-    if not found:
-        raise NotAvailable("nothing was killed")
-    return found
+    return require(found, "nothing was killed")
 
 
 def costly(series: Series) -> BootstrapEstimate:
@@ -158,11 +144,8 @@ def costly(series: Series) -> BootstrapEstimate:
 
     Raise NotAvailable if nothing was killed, or if rows are lost without any kill.
     """
-    found = list(killed_of(series))
-    if not found:
-        raise NotAvailable(series.missing())
-    if not all(killed.undisturbed.holds for killed in found):
-        raise NotAvailable(f"{series.title} loses rows without any kill")
+    found = require(list(killed_of(series)), series.missing())
+    require(all(killed.undisturbed.holds for killed in found), f"{series.title} loses rows without any kill")
     bad, tried = sum(killed.with_loss for killed in found), sum(len(killed.each) for killed in found)
     return share(bad, tried, generator("kills", series.id))
 
@@ -221,7 +204,7 @@ def _durability(builder: TableBuilder) -> Table:
     chosen = series_with_kills(builder.run_set, (FAULTS,))
     for series in chosen:
         for run in series.runs:
-            found = run.record(DurabilityRecord).durability
+            found = run.record(record.DurabilityRecord).durability
             rows.append([series.title, *_durability_cells(found), run.manifest.system.durability])
         rows += [] if series.runs else [[series.title, MissingCell(series.missing())]]
     title = "What of a commit is on the disk when it is acknowledged"
@@ -236,8 +219,8 @@ DURABILITY = (
 )  # fmt: skip
 
 
-def _durability_cells(found: AtRisk | Excused) -> list[Cell]:
-    if isinstance(found, Excused):
+def _durability_cells(found: record.AtRisk | record.Excused) -> list[Cell]:
+    if isinstance(found, record.Excused):
         return [MissingCell(f"not measurable here: {found.excused}"), *[None] * (len(DURABILITY) - 3)]
     seconds: Cell = found.seconds
     if seconds is None:
@@ -292,12 +275,12 @@ UNREAD = "CANNOT BE READ"
 
 
 @dataclass(frozen=True, slots=True)
-class Cuts(Trials[PowerCut]):
+class Cuts(Trials[record.PowerCut]):
     """All power cuts of one series."""
 
     @classmethod
     def of(cls, series: Series) -> Cuts:
-        return cls(series, tuple(run.record(PowerCutRecord).cut for run in series.runs))
+        return cls(series, tuple(run.record(record.PowerCutRecord).cut for run in series.runs))
 
     @property
     def asked(self) -> str:
@@ -318,7 +301,9 @@ class Cuts(Trials[PowerCut]):
     def level(self) -> Cell:
         """The durability class by the kernel's page state after commits before the window, or MissingCell."""
         found = self.each[0].at_acknowledgement
-        return MissingCell(f"not measurable here: {found.excused}") if isinstance(found, Excused) else found.level
+        if isinstance(found, record.Excused):
+            return MissingCell(f"not measurable here: {found.excused}")
+        return found.level
 
 
 def series_with_cuts(run_set: RunSet) -> tuple[Series, ...]:
@@ -333,9 +318,7 @@ def all_cuts(run_set: RunSet) -> list[Cuts]:
     """
     found = series_with_cuts(run_set)
     done = [Cuts.of(series) for series in found if series.runs]
-    if not done:
-        raise NotAvailable(found[0].missing() if found else "no power was cut")
-    return done
+    return require(done, found[0].missing() if found else "no power was cut")
 
 
 def costly_cuts(series: Series) -> BootstrapEstimate:
@@ -343,8 +326,7 @@ def costly_cuts(series: Series) -> BootstrapEstimate:
 
     Or raise NotAvailable.
     """
-    if not series.runs:
-        raise NotAvailable(series.missing())
+    require(series.runs, series.missing())
     cuts = Cuts.of(series)
     return share(cuts.with_loss, len(cuts.each), generator("cuts", series.id))
 

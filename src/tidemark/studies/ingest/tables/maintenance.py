@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import REPLICATES, BlockSample
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, listed
-from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.metrics import LOWER, Metric, require
 from tidemark.analysis.statistics import BootstrapEstimate, generator, quantile, share
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder, notes_of
 from tidemark.runs.run import Run
@@ -83,14 +83,6 @@ class Kept:
         chosen = gaps[beside if during else ~beside]
         return float(chosen.max()) if len(chosen) else None
 
-    def rounds_s(self) -> Floats:
-        """Return the total duration of the calls of each round; rounds with a failed call are left out."""
-        rounds: dict[int, list[MaintenanceCall]] = {}
-        for call in self.found.calls:
-            rounds.setdefault(call.round, []).append(call)
-        whole = [each for each in rounds.values() if all(call.outcome == DONE for call in each)]
-        return np.array([sum(call.seconds for call in each) for each in whole], np.float64)
-
     @cached_property
     def reads(self) -> Reads:
         reads = self.found.reads
@@ -145,10 +137,8 @@ def operations(kept: Sequence[Kept]) -> list[str]:
 
 def sound(kept: Sequence[Kept]) -> None:
     """Raise NotAvailable if there is no run, or a run's table does not hold what was acknowledged."""
-    if not kept:
-        raise NotAvailable("not measured")
-    if not all(each.is_exact for each in kept):
-        raise NotAvailable(NOT_COMPARABLE)
+    require(kept, "not measured")
+    require(all(each.is_exact for each in kept), NOT_COMPARABLE)
 
 
 def commit_ms(
@@ -161,8 +151,7 @@ def commit_ms(
     sound(kept)
     times = np.concatenate([each.times_ms(during, operation) for each in kept])
     least = round(1 / (1 - probability))
-    if len(times) < least:
-        raise NotAvailable(f"needs {least:,} commits, there are {len(times):,}")
+    require(len(times) >= least, f"needs {least:,} commits, there are {len(times):,}")
     names = ("maintained", kept[0].series.id, during, operation)
     return quantile(BlockSample.prepare(np.maximum(times, 1e-3), generator(*names)), probability)
 
@@ -173,18 +162,28 @@ def slowed(kept: Sequence[Kept], probability: float, operation: str | None = Non
     return during.ratio(between)
 
 
-def round_s(kept: Sequence[Kept]) -> BootstrapEstimate:
-    """Return the median duration (s) of a maintenance round, with a bootstrap over rounds."""
-    sound(kept)
-    found = np.concatenate([each.rounds_s() for each in kept])
-    if not len(found):
-        raise NotAvailable("no round of maintenance ended without an error")
+def rounds_s(run: Run) -> Floats:
+    """Return the total duration of the calls of each round of maintenance; rounds with a failed call are left out."""
+    rounds: dict[int, list[MaintenanceCall]] = {}
+    for call in run.record(Maintenance).calls:
+        rounds.setdefault(call.round, []).append(call)
+    whole = [each for each in rounds.values() if all(call.outcome == DONE for call in each)]
+    return np.array([sum(call.seconds for call in each) for each in whole], np.float64)
+
+
+def _round_s(run: Run) -> BootstrapEstimate:
+    """Return the median duration (s) of a round of maintenance in a run, with a bootstrap over its rounds."""
+    require(run.manifest.oracle.verdict, NOT_COMPARABLE)
+    found = rounds_s(run)
+    require(len(found), "no round of maintenance ended without an error")
     centre = float(np.log(np.median(found)))
     if len(found) < FEWEST_ROUNDS:
         return BootstrapEstimate(centre, None, len(found))
-    rng = generator("rounds", kept[0].series.id)
-    draws = np.median(rng.choice(found, (REPLICATES, len(found))), axis=1)
+    draws = np.median(generator("rounds", run.label).choice(found, (REPLICATES, len(found))), axis=1)
     return BootstrapEstimate(centre, np.log(draws), len(found), degrees=len(found) - 1)
+
+
+ROUND = Metric("maintenance round", "s", "Round of maintenance: median", _round_s, LOWER)
 
 
 def wrong(kept: Sequence[Kept]) -> BootstrapEstimate:
@@ -334,8 +333,7 @@ def _longest(pauses: Sequence[float | None]) -> Cell:
 def held_sentence(run_set: RunSet) -> str:
     """Return the sentences on the oracle's verdict on each table; raise NotAvailable if none was maintained."""
     found = [(kept_of(own), kept_of(other) if other else []) for own, other in pairs(run_set) if own.runs]
-    if not found:
-        raise NotAvailable("no table was maintained while it was written to")
+    require(found, "no table was maintained while it was written to")
     held, broken = [], []
     for kept, control in found:
         title = kept[0].series.title

@@ -5,12 +5,12 @@ Each finding takes its verb from an interval, or states why it cannot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 
 from tidemark.analysis.formatting import Cell, MissingCell, estimate_text, listed
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.metrics import Metric, NotAvailable, require
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.results.tables.table import (
@@ -24,41 +24,20 @@ from tidemark.results.tables.table import (
     notes_of,
     tables_by,
 )
-from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.runs.views import all_runs, one_a_system
+from tidemark.runs.views import all_hot_runs, all_runs, one_a_system
+from tidemark.studies.ingest import metrics
 from tidemark.studies.ingest.load.records import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
-from tidemark.studies.ingest.metrics import (
-    ABANDONED,
-    COMMITS,
-    CONFLICTS,
-    ERRORS,
-    FAIRNESS,
-    FILES,
-    FLUSHES_FAILED,
-    P50,
-    P99,
-    P999,
-    ROWS,
-    SERVER_CPU,
-    WRITER_CPU,
-    outcomes,
-    refusals,
-)
 from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.record import CommitRecord, OracleRecord
 from tidemark.studies.ingest.settings import ONE, OWN, RETRIES, WRITERS, WritersSettings
 
 NOTES = notes_of(__file__)
-SHARES = (CONFLICTS, ABANDONED, ERRORS, FLUSHES_FAILED)
+SHARES = (metrics.CONFLICTS, metrics.ABANDONED, metrics.ERRORS, metrics.FLUSHES_FAILED)
 NEAR = 20.0  # percent of the null system's rate; above it, a rate is limited in part by the harness
 UNEQUAL = (
     "Systems do not promise the same when a commit is acknowledged: see 'At the acknowledgement' before comparing them."
 )
-
-
-def hot_runs(all_series: Sequence[Series]) -> list[Run]:
-    return [run for series in all_series for run in series.hot_runs]
 
 
 def _verdict(series: Series) -> Cell:
@@ -108,7 +87,10 @@ COUNTED_BY = {
     "client": "the client: commits that it tried",
     "caller": "the caller: what the client's own retries did not resolve",
 }
-MEASURED = (COMMITS, ROWS, P50, P99, P999, CONFLICTS, ABANDONED, FAIRNESS, FILES, SERVER_CPU, WRITER_CPU)
+MEASURED = (
+    metrics.COMMITS, metrics.ROWS, metrics.P50, metrics.P99, metrics.P999, metrics.CONFLICTS, metrics.ABANDONED,
+    metrics.FAIRNESS, metrics.FILES, metrics.SERVER_CPU, metrics.WRITER_CPU,
+)  # fmt: skip
 
 
 def in_order(builder: TableBuilder) -> list[Series]:
@@ -131,7 +113,7 @@ IDENTITY: tuple[ComputedColumn[Series], ...] = (
 def _writers(builder: TableBuilder) -> Table:
     def share(series: Series) -> float | None:
         null = next((each for each in builder.run_set.select(mode=series.mode) if each.is_null_baseline), None)
-        return null_share(builder.measures, COMMITS, series, COMMITS, null)
+        return null_share(builder.measures, metrics.COMMITS, series, metrics.COMMITS, null)
 
     columns = (
         *IDENTITY,
@@ -142,12 +124,12 @@ def _writers(builder: TableBuilder) -> Table:
     notes = [*NOTES("ingest-writers", near=NEAR), UNEQUAL]
     title = "One table, many writers: commits, times, refusals"
     chosen = in_order(builder)
-    return builder.computed_table("ingest-writers", title, columns, chosen, hot_runs(chosen), notes)
+    return builder.computed_table("ingest-writers", title, columns, chosen, all_hot_runs(chosen), notes)
 
 
 def _scaling(builder: TableBuilder) -> Table:
     """Return the table of gains from more writers, and from a table for each of them."""
-    chosen = in_order(builder)
+    chosen, rate = in_order(builder), metrics.COMMITS
     found = {(each.system, (own := WritersSettings.of(each)).tables, own.writers): each for each in chosen}
 
     def gain(series: Series) -> BootstrapEstimate | None:
@@ -158,18 +140,17 @@ def _scaling(builder: TableBuilder) -> Table:
         return ratio(series, found.get((series.system, OWN, given.writers)) if given.tables == ONE else None)
 
     def ratio(series: Series, other: Series | None) -> BootstrapEstimate | None:
-        return builder.measures.ratio(COMMITS, series, other) if other and series.runs else None
+        return builder.measures.ratio(rate, series, other) if other and series.runs else None
 
     columns = (
         *IDENTITY,
-        computed(COMMITS.name, COMMITS.title, lambda series: builder.measures.hot(COMMITS, series), COMMITS.unit,
-                 interval=True),
+        computed(rate.name, rate.title, lambda series: builder.measures.hot(rate, series), rate.unit, interval=True),
         computed("gain", "Over one writer", gain, "x", interval=True),
         computed("efficiency", "One table over a table each", efficiency, "x", interval=True),
-    )  # fmt: skip
+    )
     notes = [*NOTES("ingest-scaling"), UNEQUAL]
     title = "What more writers bring"
-    return builder.computed_table("ingest-scaling", title, columns, chosen, hot_runs(chosen), notes)
+    return builder.computed_table("ingest-scaling", title, columns, chosen, all_hot_runs(chosen), notes)
 
 
 def _outcomes(builder: TableBuilder) -> Table:
@@ -179,10 +160,10 @@ def _outcomes(builder: TableBuilder) -> Table:
     for series in all_series:
         mode = [column.cell(series) for column in IDENTITY]
         for run in series.runs:
-            statuses = outcomes(run)
+            statuses = metrics.outcomes(run)
             counts = [int((statuses == name).sum()) for name in (ACKED, CONFLICT, GIVEN_UP, FAILED, UNKNOWN)]
             oracle, found = run.record(OracleRecord), run.record(CommitRecord)
-            refused, tried, by = refusals(run)
+            refused, tried, by = metrics.refusals(run)
             verdict = oracle.words if run.manifest.oracle.applicable else "keeps nothing"
             rows.append([
                 *mode, run.number, run.state, verdict, len(statuses), *counts, tried, refused, COUNTED_BY[by],
@@ -223,7 +204,7 @@ def _settings(builder: TableBuilder) -> Table:
     )  # fmt: skip
     notes = NOTES("ingest-settings")
     title = "Retries of refused commits, and what an acknowledgement promises"
-    return builder.table("ingest-settings", title, columns, rows, hot_runs(run_set.select()), notes)
+    return builder.table("ingest-settings", title, columns, rows, all_hot_runs(run_set.select()), notes)
 
 
 class Writer(SentenceWriter):
@@ -246,8 +227,7 @@ class Writer(SentenceWriter):
         """Return the most writers of one table and their series; raise NotAvailable if no table had several writers."""
         found = self._of_one_table()
         most = max(found, default=1)
-        if most == 1:
-            raise NotAvailable("no table had several writers")
+        require(most != 1, "no table had several writers")
         return most, found[most]
 
     def scaling(self) -> str:
@@ -257,11 +237,10 @@ class Writer(SentenceWriter):
         parts, more, fewer = [], 0, 0
         for series in series_of_most:
             with suppress(NotAvailable):
-                gain = self.measures.ratio(COMMITS, series, alone.get(series.system)).estimate("x")
+                gain = self.measures.ratio(metrics.COMMITS, series, alone.get(series.system)).estimate("x")
                 parts.append((gain.value, f"{estimate_text(gain)} ({series.title})"))
                 more, fewer = more + gain.is_above(1), fewer + gain.is_below(1)
-        if not parts:
-            raise NotAvailable("no system was measured with one writer and with several")
+        require(parts, "no system was measured with one writer and with several")
         parts.sort(reverse=True)
         return (
             f"With {most} writers, one table takes this multiple of the commits of one writer: "
@@ -274,10 +253,9 @@ class Writer(SentenceWriter):
         parts = []
         for series in series_of_most:
             with suppress(NotAvailable):
-                share = self.measures.hot(CONFLICTS, series).scaled(100).estimate("%")
+                share = self.measures.hot(metrics.CONFLICTS, series).scaled(100).estimate("%")
                 parts.append((-share.value, f"{estimate_text(share)} ({series.title})"))
-        if not parts:
-            raise NotAvailable("no system tells")
+        require(parts, "no system tells")
         text = listed([words for _, words in sorted(parts)])
         return (
             f"Of the commits that {most} writers tried, as far as catalog or client tell, these shares were refused "
@@ -293,14 +271,13 @@ class Writer(SentenceWriter):
             if series.runs and _set(series):
                 base = shipped.get(series.runs[0].manifest.system.base)
                 with suppress(NotAvailable):
-                    rate = self.measures.ratio(COMMITS, series, base).estimate("x")
+                    rate = self.measures.ratio(metrics.COMMITS, series, base).estimate("x")
                     words = f"{series.title} {estimate_text(rate)} the commits"
                     with suppress(NotAvailable):
-                        tail = self.measures.ratio(P50, series, base).estimate("x")
+                        tail = self.measures.ratio(metrics.P50, series, base).estimate("x")
                         words += f", each of which takes {estimate_text(tail)} the time at the median"
                     parts.append(words)
-        if not parts:
-            raise NotAvailable("no system was measured with other settings of retries")
+        require(parts, "no system was measured with other settings of retries")
         return (
             f"With retries as users set them, against the same client as shipped, {most} writers: {'; '.join(parts)}."
         )
@@ -315,8 +292,7 @@ class Writer(SentenceWriter):
                     words = f"{writers} writers: {oracle.words} of {oracle.expected:,} acknowledged"
                     parts.setdefault(f"{series.title} ({series.system})", []).append(words)
         checked = {each.system for each in self.run_set.select(harness=False) if each.runs}
-        if not checked:
-            raise NotAvailable("no run could be checked")
+        require(checked, "no run could be checked")
         if not parts:
             return "No system lost or doubled a row that it had acknowledged."
         text = "; ".join(f"{name}: {', '.join(dict.fromkeys(words))}" for name, words in parts.items())

@@ -2,12 +2,14 @@
 
 A commit is one row, whose id is its token. Before each, the same client has a row acknowledged that nothing is done
 to; after it, the client writes one more row. Another client then reads the table straight from its servers. A table
-that is broken is replaced by a new one, so that one hit does not hide the next.
+that is broken is replaced by a new one, so that one hit does not hide the next. Besides these hits, the connections of
+writes are cut at random moments, which shows how often a cut loses an answer.
 """
 
 from __future__ import annotations
 
 import itertools
+import random
 import re
 import time
 from collections import Counter
@@ -26,18 +28,27 @@ from tidemark.measure.workload import CheckResult, DoneWindow, ProgressCallback,
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import Oracle
 from tidemark.runs.serde import written
-from tidemark.services.fault_kill import CommitKills
-from tidemark.services.fault_proxy import LATE, CommitFaults, FaultProxy, HttpFaults, PostgresFaults
+from tidemark.services.fault_proxy import (
+    AFTER,
+    CUT_OFF,
+    LATE,
+    RESTART,
+    CommitFaults,
+    CommitKills,
+    FaultProxy,
+    HttpFaults,
+    PostgresFaults,
+)
 from tidemark.studies.ingest.load.records import CHECK, NEVER
 from tidemark.studies.ingest.load.separate import SeparateFactory
 from tidemark.studies.ingest.load.writer import ID_BITS, LONGEST, WRITER, batches
-from tidemark.studies.ingest.parts import LIMIT_SECONDS, AmbiguitySettings, committed_by, request_of
+from tidemark.studies.ingest.parts import LIMIT_SECONDS, PAST, AmbiguitySettings, committed_by, request_of
 from tidemark.studies.ingest.record import LOCAL_DISK, Ambiguity, Outcomes
 from tidemark.studies.ingest.settings import table_class
 from tidemark.studies.ingest.window.fault_injection import Look
-from tidemark.studies.ingest.window.oracle import OF_TABLE
 from tidemark.studies.ingest.window.power_failure import Remains
-from tidemark.studies.ingest.window.runner import fresh_table, versions
+from tidemark.studies.ingest.window.runner import OF_TABLE, fresh_table, versions
+from tidemark.systems.object_store import Stored
 from tidemark.systems.tables import TableSystem
 from tidemark.systems.writers import ClientFactory, IdempotencyKey
 
@@ -50,7 +61,7 @@ if TYPE_CHECKING:
 NUMBER = 1  # of the writer
 COLOUR = re.compile(r"\x1b\[[\d;]*m")  # in an error's text, for terminals
 MOST_TRIES = 4  # writes of one row
-MOST_MISSED = 10  # hits in succession that do not count
+MOST_MISSED = 30  # hits in succession that do not count
 Ints = NDArray[np.int64]
 
 
@@ -58,7 +69,7 @@ Ints = NDArray[np.int64]
 class Attempted:
     """One row whose commit was hit, in windows of the part `ambiguity`."""
 
-    fault: str  # how its commit was hit: after, before, twice, status or late
+    fault: str  # how its commit was hit: after, before, twice, status, late or restart; cut: at a random moment
     retry: str  # policy of the writer: never, blind or check
     table: int  # number of the table, from 1
     token: int  # id of the row
@@ -72,6 +83,7 @@ class Attempted:
     unread: str  # why the table cannot be read afterwards; empty if it can
     stuck: str  # error at the client's next row; empty if that was acknowledged
     said: str  # first error of the writer
+    place: str = ""  # of a cut: before the commit was sent; after, with its answer lost; or once that was answered
 
     @property
     def is_broken(self) -> bool:
@@ -88,9 +100,7 @@ class Attempted:
 class HitWindow(DoneWindow[Attempted]):
     """Window of rows whose commits were hit."""
 
-    def budget(self) -> dict[str, int]:
-        inside = int(self.elapsed().sum())
-        return {"hit": inside, "rest": self.elapsed_ns - inside}
+    activity = "hit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +113,11 @@ class Contents:
     @classmethod
     def of(cls, table: TableSystem, folder: Path) -> Contents:
         found = Look.at(table)
-        return cls(Remains.below(folder).ids, found.said[:LONGEST]) if found.ids is None else cls(found.ids)
+        if found.ids is not None:
+            return cls(found.ids)
+        stored = table.folder if isinstance(table, Stored) else None
+        remains = Remains.below(folder) if stored is None else Remains.of(stored.sizes(), stored.file_system())
+        return cls(remains.ids, found.said[:LONGEST])
 
     def copies(self, token: int) -> int:
         return int((self.ids == token).sum())
@@ -135,6 +149,8 @@ def outcomes(done: Sequence[Attempted]) -> tuple[Outcomes, ...]:
                 earlier=sum(each.earlier for each in rows),
                 earlier_lost=sum(each.earlier_lost for each in rows),
                 harmed=sum(each.is_harmed for each in rows),
+                lost=sum(each.place == AFTER for each in rows),
+                lost_harmed=sum(each.place == AFTER and each.is_harmed for each in rows),
                 said=next((each.said for each in rows if each.said), ""),
                 unread=next((each.unread for each in rows if each.unread), ""),
             )
@@ -145,9 +161,11 @@ def outcomes(done: Sequence[Attempted]) -> tuple[Outcomes, ...]:
 class Client:
     """Client of one table, with a policy for writes that end in an error: NEVER, BLIND or CHECK."""
 
-    def __init__(self, client_factory: ClientFactory, retry: str) -> None:
-        self._factory, self._retry = client_factory, retry
+    def __init__(self, client_factory: ClientFactory, retry: str, wait: Callable[[], None] = lambda: None) -> None:
+        """Open the client; `wait` is called before it is opened again, until its server answers."""
+        self._factory, self._retry, self._wait = client_factory, retry, wait
         self._writer = client_factory.open()
+        self.took_s = 0.0  # of the last row that was acknowledged by `next`
 
     def write(self, rows: pa.Table, key: IdempotencyKey) -> tuple[bool, int, str]:
         """Return whether `rows` were acknowledged or found, the number of writes, and the first error."""
@@ -163,6 +181,7 @@ class Client:
                 said = said or _words(error)
             if self._retry == NEVER:
                 break
+            self._wait()
             try:
                 self.close()
                 self._writer = self._factory.open()
@@ -176,9 +195,11 @@ class Client:
         """Write `rows` to the table as it is now; return the error, or nothing if they were acknowledged."""
         try:
             self._writer.refresh()
+            began = time.perf_counter()
             self._writer.write(rows)
         except Exception as error:
             return _words(error)
+        self.took_s = time.perf_counter() - began
         return ""
 
     def close(self) -> None:
@@ -203,26 +224,35 @@ class Bench:
     faults: CommitFaults
     rows: Callable[[int], pa.Table]  # of a sequence number: one row
     sequence: Iterator[int]  # numbers of rows that no table has
+    rng: random.Random = field(default_factory=random.Random)  # of the moments of cuts
     acked: list[int] = field(default_factory=lambda: [OF_TABLE << ID_BITS])
 
     def hit(self, fault: str, start_ns: int) -> Attempted | None:
-        """Write a row and hit its commit; return None if the server refused that. Moments are from `start_ns`."""
-        self._undisturbed()
+        """Write a row and hit its commit, or cut its connections; return None if that does not count.
+
+        The server may have refused the commit, or a cut was to come after the write. Moments are from `start_ns`.
+        """
+        for _ in range(2 if fault == CUT_OFF else 1):  # the first row of a new connection takes longer
+            self._undisturbed()
         sequence, earlier = next(self.sequence), len(self.acked)
-        token, clock = _token(sequence), time.perf_counter_ns
+        row, key = self.rows(sequence), IdempotencyKey(WRITER, sequence, token := _token(sequence))
         self.faults.take()
-        self.faults.hit_next(fault)
-        began = clock()
-        is_acked, tries, said = self.client.write(self.rows(sequence), IdempotencyKey(WRITER, sequence, token))
-        took = clock() - began
+        began = time.perf_counter_ns()
+        self._arm(fault)
+        is_acked, tries, said = self.faults.during(lambda: self.client.write(row, key))
+        took = time.perf_counter_ns() - began
         hits = self.faults.take()
+        if not hits and fault == CUT_OFF:
+            self.acked += [token] if is_acked else []
+            return None
         if not hits:
             raise SystemFailure(f"no commit was hit, with the fault '{fault}': {said or 'it was acknowledged'}")
-        after = next(self.sequence)
-        if not (stuck := self.client.next(self.rows(after))):
-            self.acked.append(_token(after))
+        if fault == RESTART:
+            self.table.reconnect()
+        if (stuck := self._next()) and fault in (CUT_OFF, RESTART):  # it may learn only now that all are gone
+            stuck = self._next()
         contents = Contents.of(self.table, self.folder)
-        row = Attempted(
+        found = Attempted(
             fault=fault,
             retry=self.retry,
             table=self.number,
@@ -237,16 +267,29 @@ class Bench:
             unread=contents.unread,
             stuck=stuck,
             said=said,
+            place=hits[0].fault if fault == CUT_OFF else "",
         )
         if is_acked:
             self.acked.append(token)
-        return row if hits[0].counts else None
+        return found if hits[0].counts else None
+
+    def _arm(self, fault: str) -> None:
+        if fault != CUT_OFF:
+            self.faults.hit_next(fault)
+            return
+        assert isinstance(self.faults, FaultProxy)
+        self.faults.cut_after(self.rng.uniform(0, PAST * self.client.took_s))
 
     def _undisturbed(self) -> None:
-        sequence = next(self.sequence)
-        if said := self.client.next(self.rows(sequence)):
+        if said := self._next():
             raise SystemFailure(f"a row that nothing was done to was not acknowledged: {said}")
-        self.acked.append(_token(sequence))
+
+    def _next(self) -> str:
+        """Write a row that nothing is done to; return the error, or nothing if it was acknowledged."""
+        sequence = next(self.sequence)
+        if not (said := self.client.next(self.rows(sequence))):
+            self.acked.append(_token(sequence))
+        return said
 
 
 def _token(sequence: int) -> int:
@@ -256,7 +299,7 @@ def _token(sequence: int) -> int:
 def proxy_before(kind: type[Service], service: Service) -> FaultProxy:
     """Return the proxy that knows by which requests clients commit to `service`, of the class `kind`."""
     request, (_, port) = request_of(kind), service.host_and_port()
-    return HttpFaults(port, request) if request else PostgresFaults(port)
+    return HttpFaults(port, request, server=service) if request else PostgresFaults(port, service)
 
 
 class AmbiguityRunner(WindowRunner[HitWindow]):
@@ -272,6 +315,8 @@ class AmbiguityRunner(WindowRunner[HitWindow]):
         self._place = LOCAL_DISK if self._service is None else self._service.title
         self._rows = batches(test_bed.workload.trips, self._settings.rows, NUMBER)
         self._sequence, self._tables = itertools.count(), itertools.count(1)
+        spec = test_bed.spec
+        self._rng = random.Random(f"{spec.seed} {spec.repeat} {spec.label} cuts")
         self._reader = ""
 
     def new_window(self) -> HitWindow:
@@ -282,9 +327,8 @@ class AmbiguityRunner(WindowRunner[HitWindow]):
         del until_seconds
         start_ns = time.perf_counter_ns()
         with self._faults() as faults:
-            ways, policies = self._settings.ways(self.test_bed.variant), self._settings.retries.split()
-            for fault, retry in itertools.product(ways, policies):
-                wanted = len(window.done) + self._settings.hits
+            for fault, retry, hits in self._settings.planned(self.test_bed.variant):
+                wanted = len(window.done) + hits
                 while len(window.done) < wanted and not self.is_cancelled:
                     with self._bench(faults, fault, retry) as bench:
                         self._until_harmed(bench, fault, start_ns, window, wanted)
@@ -295,11 +339,13 @@ class AmbiguityRunner(WindowRunner[HitWindow]):
         missed = 0
         while len(window.done) < wanted and not self.is_cancelled:
             row = bench.hit(fault, start_ns)
-            if row is not None:
-                window.done.append(row)
-            elif (missed := missed + 1) == MOST_MISSED:
-                raise SystemFailure(f"{missed} commits were refused, with the fault '{fault}' ({self._place})")
-            if row is not None and row.is_broken:
+            missed = missed + 1 if row is None else 0
+            if missed == MOST_MISSED:
+                raise SystemFailure(f"{missed} hits did not count, with the fault '{fault}' ({self._place})")
+            if row is None:
+                continue
+            window.done.append(row)
+            if row.is_broken:
                 return
 
     @contextmanager
@@ -312,9 +358,9 @@ class AmbiguityRunner(WindowRunner[HitWindow]):
             if self._system is None:
                 self._system = system_part(self.test_bed.variant, table, self.test_bed.workload.trips_schema)
                 self._reader = table.reader
-            client = Client(self._client_factory(table, folder, faults, fault), retry)
+            client = Client(self._client_factory(table, folder, faults, fault), retry, faults.wait)
             stack.callback(client.close)
-            yield Bench(table, folder, number, client, retry, faults, self._rows, self._sequence)
+            yield Bench(table, folder, number, client, retry, faults, self._rows, self._sequence, self._rng)
 
     def _faults(self) -> CommitFaults:
         if self._kind is None or self._service is None:

@@ -15,37 +15,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.errors import ServiceError, SystemFailure
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed
+from tidemark.services.base import Service
 from tidemark.services.programs.process import tail
-from tidemark.studies.ingest.load.crew import FACTORY, Pool, WorkerPool, gateway_pool, surviving
+from tidemark.studies.ingest import record
+from tidemark.studies.ingest.load.crew import FACTORY, GatewayPool, Pool, WorkerPool, gateway_pool, surviving
 from tidemark.studies.ingest.load.records import ACKED, NUMBERS, SENT, UNKNOWN, by_field
 from tidemark.studies.ingest.load.writer import publish
 from tidemark.studies.ingest.parts import FaultSettings, FrontSettings, settings_of
-from tidemark.studies.ingest.record import (
-    AtRisk,
-    DurabilityRecord,
-    Excused,
-    Loss,
-    Losses,
-    RequestRecord,
-    Undisturbed,
-    in_seconds,
-)
-from tidemark.studies.ingest.window.oracle import counts_of
-from tidemark.studies.ingest.window.runner import (
-    ROWS_A_FLUSH,
-    TABLE,
-    IngestWindow,
-    WriteRunner,
-    extended,
-    opened_table,
-)
+from tidemark.studies.ingest.window import runner
 from tidemark.studies.ingest.window.unsynced_data import commits_at_risk
 from tidemark.systems.tables import TableSystem
 
@@ -86,21 +69,8 @@ class Kill:
     look: Look  # taken after `back_ns`
 
 
-class Victim(Protocol):
-    """Server, or another process, that is killed entirely and restarted on the data that it left."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def title(self) -> str: ...
-
-    @property
-    def log_path(self) -> Path: ...
-
-    def kill(self) -> None: ...
-
-    def start(self) -> None: ...
+# A server, or a front, that is killed entirely and restarted on the data that it left.
+type Victim = Service | GatewayPool
 
 
 class Faults:
@@ -240,7 +210,7 @@ def account(
     kills: Sequence[Kill],
     final: Look,
     rows: int,
-) -> Losses:
+) -> record.Losses:
     """Return the losses before any kill and by each kill; `records` are of writers 1, 2, ..., `rows` per batch."""
     writers = [_Writer.of(each) for each in records]
 
@@ -252,7 +222,8 @@ def account(
         return tuple(map(sum, zip(*parts, strict=True)))  # type: ignore[return-value]
 
     before = found(undisturbed[1], undisturbed[0]) if undisturbed[1].ids is not None else (0, 0, 0)
-    first = Undisturbed(*before, holds=not any(before) and undisturbed[1].ids is not None, said=undisturbed[1].said)
+    holds = not any(before) and undisturbed[1].ids is not None
+    first = record.Undisturbed(*before, holds=holds, said=undisturbed[1].said)
     losses, previous_ns = [], start_ns
     causes = [_causes(writer.attempts, kills) for writer in writers]
     for place, kill in enumerate(kills):
@@ -270,12 +241,12 @@ def account(
             there = (_counts(final, number, len(writer.acked_ns), rows) > 0).any(axis=1)
             unknown, done = unknown + len(batches), done + int(there[batches].sum())
         losses.append(
-            Loss(
+            record.Loss(
                 victim=kill.victim,
                 title=kill.title,
-                moment_s=in_seconds(kill.killed_ns - start_ns),
-                started_s=in_seconds(kill.started_ns - kill.killed_ns),
-                down_s=in_seconds(kill.back_ns - kill.killed_ns),
+                moment_s=record.in_seconds(kill.killed_ns - start_ns),
+                started_s=record.in_seconds(kill.started_ns - kill.killed_ns),
+                down_s=record.in_seconds(kill.back_ns - kill.killed_ns),
                 in_flight=in_flight,
                 acked=acked,
                 unknown=unknown,
@@ -289,7 +260,7 @@ def account(
             )
         )
         previous_ns = kill.killed_ns
-    return Losses(first, tuple(losses))
+    return record.Losses(first, tuple(losses))
 
 
 def _causes(attempts: Mapping[str, Ints], kills: Sequence[Kill]) -> Ints:
@@ -308,20 +279,22 @@ def _causes(attempts: Mapping[str, Ints], kills: Sequence[Kill]) -> Ints:
 
 
 def _counts(look: Look, number: int, batches: int, rows: int) -> Ints:
-    return np.zeros((batches, rows), np.int64) if look.ids is None else counts_of(look.ids, number, batches, rows)
+    if look.ids is None:
+        return np.zeros((batches, rows), np.int64)
+    return runner.counts_of(look.ids, number, batches, rows)
 
 
-class KilledRunner(WriteRunner[Pool]):
+class KilledRunner(runner.WriteRunner[Pool]):
     """Window on one table with writers, or a front and its clients, and kills; made by `open_window`."""
 
-    _losses: Losses
-    _durability: AtRisk | Excused
+    _losses: record.Losses
+    _durability: record.AtRisk | record.Excused
 
     def __init__(self, test_bed: TestBed, directory: Path, table: TableSystem, crew: Pool, faults: Faults) -> None:
         super().__init__(test_bed, directory, [table], crew)
         self._faults = faults
 
-    def execute(self, window: IngestWindow, until_seconds: float) -> None:
+    def execute(self, window: runner.IngestWindow, until_seconds: float) -> None:
         start = self._crew.go()
         self._faults.play(start, until_seconds)
         if self._faults.is_cancelled:
@@ -332,7 +305,7 @@ class KilledRunner(WriteRunner[Pool]):
     def cancel(self) -> None:
         self._faults.cancel()
 
-    def check(self, window: IngestWindow, last: bool, show: ProgressCallback) -> CheckResult:
+    def check(self, window: runner.IngestWindow, last: bool, show: ProgressCallback) -> CheckResult:
         findings = super().check(window, last, show)
         assert self._started is not None
         faults, settings = self._faults, self._settings
@@ -340,22 +313,22 @@ class KilledRunner(WriteRunner[Pool]):
         self._losses = account(self._records, self._started, before, faults.kills, Look.at(self._table), settings.rows)
         if isinstance(settings, FaultSettings):
             show("what is on the disk at the acknowledgement")
-            folder, longest = self.directory / TABLE, settings.watch_seconds
+            folder, longest = self.directory / runner.TABLE, settings.watch_seconds
             self._durability, _ = commits_at_risk(self.test_bed, self._table, folder, longest)
         return findings
 
-    def describe(self, window: IngestWindow) -> RunMetadata:
+    def describe(self, window: runner.IngestWindow) -> RunMetadata:
         """Describe the window as for writers, except that a front's commits are not the clients' requests."""
         described = super().describe(window)
         # A catalog that was killed has forgotten how many commits it refused.
         forgetful = replace(described, found={**described.found, "refused": None})
-        own: DurabilityRecord | RequestRecord
+        own: record.DurabilityRecord | record.RequestRecord
         if isinstance(self._settings, FaultSettings):
-            own = DurabilityRecord(self._durability)
+            own = record.DurabilityRecord(self._durability)
         else:
             commits = commits_of(self._records, [kill.killed_ns for kill in self._faults.kills])
-            own = RequestRecord(requests=self.acked, commits=commits)
-        return extended(forgetful, self._losses, own)
+            own = record.RequestRecord(requests=self.acked, commits=commits)
+        return runner.extended(forgetful, self._losses, own)
 
 
 def commits_of(records: Sequence[NDArray[np.int64]], killed_ns: Sequence[int]) -> int:
@@ -378,7 +351,7 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
     spec, settings = test_bed.spec, settings_of(test_bed.spec)
     seed = f"{spec.seed} {spec.repeat} {spec.name} kills"
     if isinstance(settings, FrontSettings):
-        with opened_table(test_bed, name, ROWS_A_FLUSH, show) as (directory, table, stack):
+        with runner.opened_table(test_bed, name, runner.ROWS_A_FLUSH, show) as (directory, table, stack):
             show("starting the front and its clients")
             most = math.ceil((seconds + settings.kills * BACK_S) * REQUESTS_A_SECOND)
             pool = gateway_pool(test_bed, table, settings, FRONT_WRITERS, most, directory, reconnects=True)
@@ -388,7 +361,7 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
             yield KilledRunner(test_bed, directory, table, front, faults)
         return
     assert isinstance(settings, FaultSettings)
-    with opened_table(test_bed, name, settings.rows, show) as (directory, table, stack):
+    with runner.opened_table(test_bed, name, settings.rows, show) as (directory, table, stack):
         show("starting the writers")
         ours = test_bed.servers.ours()
         longest = seconds + settings.kills * (1 + len(ours)) * BACK_S

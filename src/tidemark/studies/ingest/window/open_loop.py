@@ -1,7 +1,9 @@
-"""Measurement window of the part `tail`: a table, and a writer or a front with its clients, on a schedule.
+"""Measurement windows by a schedule: a table, and writers or a front with its clients.
 
-The offered rate is a share of the rate that the same clients reach in a closed loop before the window. The samples of a
-window have a row per attempt, timed from the intended start of its request.
+tail   the offered rate is a share of the rate that the same clients reach in a closed loop before the window; the
+       samples have a row per attempt, timed from the intended start of its request
+paced  each writer commits once in each interval, at a random moment of it, from the seed: a service flushes its buffer
+       every so many seconds, and the timers of independent instances drift
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,18 +21,11 @@ from tidemark.errors import SystemFailure
 from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
 from tidemark.studies.ingest.load.crew import DRAIN_S, Pool, WorkerPool, gateway_pool, writer_orders
 from tidemark.studies.ingest.load.records import ACKED, NUMBERS, by_field
-from tidemark.studies.ingest.load.schedule import Notes, read_notes
+from tidemark.studies.ingest.load.schedule import SPREAD, Notes, read_notes
+from tidemark.studies.ingest.parts import settings_of
 from tidemark.studies.ingest.record import ClosedLoop, RequestRecord, Schedule
-from tidemark.studies.ingest.settings import TailSettings
-from tidemark.studies.ingest.window.runner import (
-    MOST_A_SECOND,
-    MOST_OF_A_CLIENT,
-    ROWS_A_FLUSH,
-    IngestRunner,
-    IngestWindow,
-    extended,
-    opened_table,
-)
+from tidemark.studies.ingest.settings import PacedSettings, TailSettings
+from tidemark.studies.ingest.window import runner
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,6 +35,7 @@ if TYPE_CHECKING:
     from tidemark.systems.tables import TableSystem
 
 MOST_CLOSED = 20_000  # requests of the closed loop: enough for its tail, and its times fit into run.json
+LONGEST_WAIT_S = 10.0  # of a due commit of the part `paced`: beyond it, its writer is overloaded and stops
 
 
 def closed(records: Sequence[NDArray[np.int64]], since_ns: int) -> ClosedLoop:
@@ -94,7 +90,7 @@ class Pace:
 
 
 @dataclass(slots=True)
-class TailWindow(IngestWindow):
+class TailWindow(runner.IngestWindow):
     """Window in which `response_ns` counts from the intended start; `wait_ns` is the part of it before the first try.
 
     Attempts that were due in the window and began after its end are included; leaving them out would omit the longest
@@ -104,7 +100,7 @@ class TailWindow(IngestWindow):
     notes: Notes | None = None
 
     def take(self, records: Sequence[NDArray[np.int64]], start_ns: int) -> None:
-        IngestWindow.take(self, records, start_ns)
+        runner.IngestWindow.take(self, records, start_ns)
         assert self.notes is not None, "a schedule's notes are read before its records"
         columns = self.columns
         meant = np.zeros(self.operations, np.int64)
@@ -121,7 +117,7 @@ class TailWindow(IngestWindow):
             self.elapsed_ns = min(self.elapsed_ns, int(ends.max()))
 
 
-class OpenLoopRunner(IngestRunner[Pool]):
+class OpenLoopRunner(runner.IngestRunner[Pool]):
     """Window on one table, with its writer or front, and the offered rate."""
 
     def __init__(self, test_bed: TestBed, directory: Path, table: TableSystem, crew: Pool, pace: Pace) -> None:
@@ -131,42 +127,75 @@ class OpenLoopRunner(IngestRunner[Pool]):
     def new_window(self) -> TailWindow:
         return TailWindow(self._settings.rows, of_front=self._settings.has_front)
 
-    def segments(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
+    def segments(self, window: runner.IngestWindow, until_seconds: float) -> Iterator[None]:
         """Yield once. Before every window, including the cold one, measure the capacity: the rate is a share of it."""
         self._pace.set(self._crew)
         yield from super().segments(window, until_seconds)
 
-    def finish(self, window: IngestWindow) -> None:
+    def finish(self, window: runner.IngestWindow) -> None:
         assert isinstance(window, TailWindow)
         if self._started is not None:
             window.notes = read_notes(self.directory)
         super().finish(window)
 
-    def describe(self, window: IngestWindow) -> RunMetadata:
+    def describe(self, window: runner.IngestWindow) -> RunMetadata:
         """Describe the window as for writers; add the closed loop's raw times, the rate, and the schedule's outcome."""
         assert isinstance(window, TailWindow) and window.notes is not None and self._pace.closed is not None
         made, notes = super().describe(window), window.notes
         requests = () if window.of_front else (RequestRecord(requests=self.acked, commits=self.acked),)
-        schedule = Schedule(
-            requests_per_s=self._pace.rate,
-            scheduled=notes.scheduled,
-            not_begun=notes.not_begun,
-            overloaded=notes.overloaded,
-        )
         mark = ("more requests came than were worked off: its times are lower bounds",) if notes.overloaded else ()
-        whole = extended(made, *requests, self._pace.closed, schedule)
+        whole = runner.extended(made, *requests, self._pace.closed, _schedule(self._pace.rate, notes))
         return replace(whole, marks=(*made.marks, *mark))
 
 
-@contextmanager
-def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[OpenLoopRunner]:
-    """Yield a runner: a table in the folder `name` with a first commit, and a waiting writer, or front with clients.
+class PacedRunner(runner.IngestRunner[WorkerPool]):
+    """Window on one table, with writers that commit by a schedule each."""
 
-    Records have room for the closed loop and for a window of `seconds`.
+    def segments(self, window: runner.IngestWindow, until_seconds: float) -> Iterator[None]:
+        """Yield once, after each writer has made its schedule."""
+        spec, every_seconds = self.test_bed.spec, PacedSettings.of(self.test_bed.spec).every_seconds
+        for writer in self._crew.asked:
+            seed = spec.seed, spec.repeat, *self.directory.name.encode(), writer.order.number
+            writer.tell("pace", SPREAD, 1 / every_seconds, until_seconds, LONGEST_WAIT_S, *seed)
+            writer.heard("paced")
+        yield from super().segments(window, until_seconds)
+
+    def describe(self, window: runner.IngestWindow) -> RunMetadata:
+        """Describe the window as for writers, and add the outcome of the schedules."""
+        notes = (read_notes(self.directory, number) for number in self._crew.numbers)
+        pace = PacedSettings.of(self.test_bed.spec)
+        return runner.extended(super().describe(window), _schedule(pace.writers / pace.every_seconds, *notes))
+
+
+def _schedule(requests_per_s: float, *notes: Notes) -> Schedule:
+    """Return the outcome of the schedules that these `notes` are of."""
+    scheduled, not_begun = sum(each.scheduled for each in notes), sum(each.not_begun for each in notes)
+    return Schedule(requests_per_s, scheduled, not_begun, overloaded=any(each.overloaded for each in notes))
+
+
+@contextmanager
+def open_window(
+    test_bed: TestBed, name: str, seconds: float, show: ProgressCallback
+) -> Iterator[runner.IngestRunner[Any]]:
+    """Yield a runner: a table in the folder `name` with a first commit, and waiting writers, or a front with clients.
+
+    Records have room for a window of `seconds`, for the closed loop before it, and for all tries of commits that are
+    due at a set interval.
     """
-    settings = TailSettings.of(test_bed.spec)
-    rows, a_second = (ROWS_A_FLUSH, MOST_OF_A_CLIENT) if settings.has_front else (settings.rows, MOST_A_SECOND)
-    with opened_table(test_bed, name, rows, show) as (directory, table, stack):
+    settings = settings_of(test_bed.spec)
+    if isinstance(settings, PacedSettings):
+        with runner.opened_table(test_bed, name, settings.rows, show) as (directory, table, stack):
+            show("starting the writers")
+            most = (math.ceil(seconds / settings.every_seconds) + settings.uncounted + 1) * settings.tries
+            order = writer_orders(test_bed, [table], settings, directory, most)
+            writers = stack.enter_context(WorkerPool(order, settings.writers, directory))
+            yield PacedRunner(test_bed, directory, [table], writers, warms=name != runner.COLD_RUN)
+        return
+    assert isinstance(settings, TailSettings)
+    rows, a_second = settings.rows, runner.MOST_A_SECOND
+    if settings.has_front:
+        rows, a_second = runner.ROWS_A_FLUSH, runner.MOST_OF_A_CLIENT
+    with runner.opened_table(test_bed, name, rows, show) as (directory, table, stack):
         show("starting writers or clients")
         most = MOST_CLOSED + settings.uncounted * settings.tries + math.ceil(seconds * a_second)
         crew: Pool = (

@@ -6,10 +6,10 @@ import random
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,12 +30,13 @@ from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.parts import CutSettings
 from tidemark.studies.ingest.record import Cost, PowerCut, PowerCutRecord, in_seconds
 from tidemark.studies.ingest.window.fault_injection import BACK_S, LOOK_S, Look
-from tidemark.studies.ingest.window.oracle import OF_TABLE
-from tidemark.studies.ingest.window.runner import TABLE, IngestWindow, WriteRunner, fresh_table, versions
+from tidemark.studies.ingest.window.runner import OF_TABLE, TABLE, IngestWindow, WriteRunner, fresh_table, versions
 from tidemark.studies.ingest.window.unsynced_data import commits_at_risk
 from tidemark.systems.tables import TableSystem, count_and_bytes
 
 if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
     from tidemark.runs.manifest import SystemPart
 
 EARLIEST = 0.5  # earliest moment of the cut, as a share of the window
@@ -52,13 +53,19 @@ class Remains:
 
     @classmethod
     def below(cls, folder: Path) -> Remains:
+        return cls.of(folder.rglob("*.parquet"))
+
+    @classmethod
+    def of(cls, paths: Iterable[PurePath], file_system: FileSystem | None = None) -> Remains:
+        """Return the contents of the data files among `paths`, in `file_system` or on the local disk."""
         import pyarrow.parquet as pq
 
         parts, files, unreadable = [np.zeros(0, np.int64)], 0, 0
-        for path in sorted(folder.rglob("*.parquet")):
+        for path in sorted(each for each in paths if each.suffix == ".parquet"):
             files += 1
             try:
-                parts.append(pq.read_table(path, columns=["id"]).column(0).drop_null().to_numpy())
+                found = pq.read_table(str(path), columns=["id"], filesystem=file_system)
+                parts.append(found.column(0).drop_null().to_numpy())
             except Exception:  # any error that an empty or truncated file causes
                 unreadable += 1
         return cls(np.concatenate(parts), files, unreadable)

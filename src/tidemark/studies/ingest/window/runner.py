@@ -1,6 +1,8 @@
 """Measurement window: new tables with a first commit in each, and writers, or a front and its clients, that wait.
 
-The base of the windows of all parts with their samples, and the window of those that are not disturbed.
+The base of the windows of all parts with their samples, the window of those that are not disturbed, and the oracle:
+each acknowledged row is present once, as read by another client, and no refused row is present. Its findings are a
+result of this study and invalidate no run: a system that loses acknowledged rows is shown as such.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +29,11 @@ from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
 from tidemark.runs.serde import written
 from tidemark.studies.ingest.load.crew import GatewayPool, Pool, WorkerPool, gateway_pool, writer_orders
-from tidemark.studies.ingest.load.records import ACKED, NOT_TOLD, OUTCOMES, by_field
-from tidemark.studies.ingest.load.writer import batches
+from tidemark.studies.ingest.load.records import ACKED, NOT_TOLD, NUMBERS, OUTCOMES, SENT, UNKNOWN, by_field
+from tidemark.studies.ingest.load.writer import ID_BITS, batches
 from tidemark.studies.ingest.parts import settings_of
-from tidemark.studies.ingest.record import CommitRecord, GatewayRecord
+from tidemark.studies.ingest.record import CommitRecord, GatewayRecord, OracleRecord
 from tidemark.studies.ingest.settings import OWN, GroupSettings, WritersSettings
-from tidemark.studies.ingest.window.oracle import ACKED_BATCH, OF_TABLE, Finding, look, states
 from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
 
@@ -44,6 +45,88 @@ MOST_A_SECOND = 500_000  # attempts of one writer that its records have room for
 MOST_OF_A_CLIENT = 20_000  # requests a second of one client that its records have room for
 ROWS_A_FLUSH = 1_000_000  # more than any flush of a front has
 COLD_RUN = "run-0"  # includes the first commits: no warm-up before it
+OF_TABLE = 0  # writer number of a table's first rows
+REFUSED_BATCH, UNKNOWN_BATCH, ACKED_BATCH = 0, 1, 2
+
+
+@dataclass(slots=True)
+class Finding:
+    """Counts of rows, unless named as batches. A row of unknown outcome may be present once or not at all."""
+
+    expected: int = 0  # acknowledged
+    found: int = 0
+    lost: int = 0  # acknowledged, but missing
+    doubled: int = 0  # ids that are present more than once
+    risen: int = 0  # ids that were refused, but are present
+    phantom: int = 0  # ids that no writer wrote
+    partial: int = 0  # batches of which only some rows are present
+    done: int = 0  # batches of unknown outcome that are present
+    not_done: int = 0  # batches of unknown outcome that are missing
+    unread: str | None = None  # why the table could not be read
+
+    @property
+    def is_exact(self) -> bool:
+        return not (self.lost or self.doubled or self.risen or self.phantom or self.partial or self.unread)
+
+    def add(self, other: Finding) -> None:
+        for name, value in asdict(other).items():
+            if name != "unread":
+                setattr(self, name, getattr(self, name) + value)
+        self.unread = self.unread or other.unread
+
+    def record(self) -> OracleRecord:
+        return OracleRecord(**asdict(self), words=self.words)
+
+    @property
+    def words(self) -> str:
+        """Description of what is wrong; "exact" if nothing is."""
+        if self.unread:
+            return f"cannot be read: {self.unread}"
+        names = ("lost", "doubled", "risen", "phantom")
+        found = [f"{getattr(self, name):,} rows {name}" for name in names if getattr(self, name)]
+        found += [f"{self.partial:,} batches partial"] if self.partial else []
+        return ", ".join(found) or "exact"
+
+
+def states(records: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return int64[batches]: each batch's final status, which is the best status of its attempts."""
+    columns = by_field(records)
+    outcome = columns["outcome"]
+    attempts = np.full(len(outcome), REFUSED_BATCH)
+    attempts[np.isin(outcome, (SENT, NUMBERS[UNKNOWN]))] = UNKNOWN_BATCH
+    attempts[outcome == NUMBERS[ACKED]] = ACKED_BATCH
+    found = np.full(int(columns["sequence"].max(initial=-1)) + 1, REFUSED_BATCH)
+    np.maximum.at(found, columns["sequence"], attempts)
+    return found
+
+
+def counts_of(ids: NDArray[np.int64], writer: int, batches: int, rows: int) -> NDArray[np.int64]:
+    """Return int64[batches, rows]: how often each id of a writer, in batches of `rows` rows, is among `ids`."""
+    own = (ids & ((1 << ID_BITS) - 1))[(ids >> ID_BITS) == writer]
+    counts: NDArray[np.int64] = np.bincount(own[own < rows * batches], minlength=rows * batches)
+    return counts.reshape(batches, rows)
+
+
+def look(ids: pa.ChunkedArray, batches: Mapping[int, NDArray[np.int64]], rows: int) -> Finding:
+    """Compare the `ids` of a table with the final status of its writers' `batches`, of `rows` rows each."""
+    seen = ids.drop_null().to_numpy()
+    finding = Finding(found=len(ids), phantom=ids.null_count)
+    writers, places = seen >> ID_BITS, seen & ((1 << ID_BITS) - 1)
+    for writer, known in batches.items():
+        own = places[writers == writer]
+        finding.phantom += int((own >= rows * len(known)).sum())
+        counts = counts_of(seen, writer, len(known), rows)
+        acked, refused, unknown = (counts[known == state] for state in (ACKED_BATCH, REFUSED_BATCH, UNKNOWN_BATCH))
+        finding.expected += acked.size
+        finding.lost += int((acked == 0).sum())
+        finding.doubled += int((counts > 1).sum())
+        finding.risen += int((refused > 0).sum())
+        there = (counts > 0).sum(axis=1)
+        finding.partial += int(((there > 0) & (there < rows)).sum())
+        finding.done += int((unknown > 0).any(axis=1).sum())
+        finding.not_done += int((unknown == 0).all(axis=1).sum())
+    finding.phantom += int((~np.isin(writers, list(batches))).sum())
+    return finding
 
 
 @dataclass(slots=True)
@@ -185,13 +268,9 @@ class WriteRunner[Crew: Pool](WindowRunner[IngestWindow]):
             referenced_files=self._referenced,
             first_errors=window.said,
         )
-        exact = self._finding.is_exact
-        return RunMetadata(
-            system=system_part(self.test_bed.variant, self._table, self.test_bed.workload.trips_schema),
-            versions=versions(),
-            marks=() if exact else (f"the table does not hold what was acknowledged: {self._finding.words}",),
-            found={**written(self._finding.record()), **written(commits)},
-        )
+        wrong = f"the table does not hold what was acknowledged: {self._finding.words}"
+        marks = () if self._finding.is_exact else (wrong,)
+        return extended(metadata(self.test_bed, self._table, self._finding.record(), marks), commits)
 
 
 class IngestRunner[Crew: Pool](WriteRunner[Crew]):
@@ -238,11 +317,29 @@ def versions() -> dict[str, str]:
     return {"PyArrow": pa.__version__, "Python": platform.python_version()}
 
 
-def fresh_table(test_bed: TestBed, folder: Path, stack: ExitStack, rows_per_write: int) -> TableSystem:
-    """Return a table in `folder` with a first commit, of as many rows as a batch; `stack` closes it."""
+def metadata(
+    test_bed: TestBed,
+    table: TableSystem,
+    record: DataclassInstance,
+    marks: Sequence[str],
+    schema: pa.Schema | None = None,
+) -> RunMetadata:
+    """Return the metadata of a window on `table`, whose rows are trips if no `schema` is given."""
+    system = system_part(test_bed.variant, table, test_bed.workload.trips_schema if schema is None else schema)
+    return RunMetadata(system, versions(), tuple(marks), written(record))
+
+
+def new_table(test_bed: TestBed, folder: Path, stack: ExitStack, rows_per_write: int, schema: pa.Schema) -> TableSystem:
+    """Return an empty table in `folder`; `stack` closes it."""
     table = test_bed.variant.open_as(TableSystem, test_bed.context(private_directory(folder), rows_per_write))
     stack.callback(table.close)
-    table.create(test_bed.workload.trips_schema)
+    table.create(schema)
+    return table
+
+
+def fresh_table(test_bed: TestBed, folder: Path, stack: ExitStack, rows_per_write: int) -> TableSystem:
+    """Return a table in `folder` with a first commit, of as many rows as a batch; `stack` closes it."""
+    table = new_table(test_bed, folder, stack, rows_per_write, test_bed.workload.trips_schema)
     # Some clients do not check for a conflict when they make the first commit to an empty table.
     table.write(batches(test_bed.workload.trips, settings_of(test_bed.spec).rows, OF_TABLE)(0))
     return table

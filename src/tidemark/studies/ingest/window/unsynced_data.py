@@ -18,7 +18,7 @@ from tidemark.services.postgres import Postgres
 from tidemark.studies.ingest.load.writer import batches
 from tidemark.studies.ingest.parts import settings_of
 from tidemark.studies.ingest.record import AtRisk, Excused
-from tidemark.studies.ingest.window.oracle import OF_TABLE
+from tidemark.studies.ingest.window.runner import OF_TABLE
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:

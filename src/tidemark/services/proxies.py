@@ -1,4 +1,8 @@
-"""A proxy in a thread of this process that counts what clients exchange with a server: round trips, requests, bytes."""
+"""Proxies between a server and its clients: one adds a round-trip time, which a loopback address lacks; one counts.
+
+`DelayProxy` is a server of its own. `CountingProxy` runs in a thread of this process, and counts what clients exchange
+with a server: round trips, requests, bytes.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,84 @@ import threading
 import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Self
+from functools import cache
+from pathlib import Path
+from typing import ClassVar, Self
 
-from tidemark.services.delay_proxy import Reachable
+from tidemark.paths import Workspace
+from tidemark.services.base import Service, ServiceContext
+from tidemark.services.own import OwnProgram
 from tidemark.services.programs.delay import Client, Side
+from tidemark.services.programs.process import is_free
 
 REQUEST = re.compile(rb"([A-Z]+) \S+ HTTP/1\.[01]\r\n")
 READY_S = 30.0
 LONGEST = 200  # characters of a statement that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A port of this machine's loopback."""
+
+    port: int
+
+    def host_and_port(self) -> tuple[str, int]:
+        return "127.0.0.1", self.port
+
+
+type Reachable = Service | Place  # accepts TCP connections; a proxy reads its address when it starts
+
+
+class DelayProxy(OwnProgram):
+    """Proxy on a loopback port in front of one server: each byte arrives `rtt_ms` / 2 later, in either direction.
+
+    There is no bandwidth limit and no loss. `delayed` creates the proxy class for a class of servers.
+    A round trip of one byte to an echo server on loopback takes 0.03 ms without the proxy. On two processors with eight
+    programs competing for them, its 10th percentile was 0.19 ms at 0 ms, 1.4 at 1, 5.6 at 5 and 20.7 at 20: about
+    0.2 ms are the proxy's overhead, the rest is timers waiting for a processor. Nothing arrives early.
+    """
+
+    name: ClassVar[str] = "delay-proxy"
+    title: ClassVar[str] = "Delay proxy"
+    is_instrument: ClassVar[bool] = True
+    program: ClassVar[str] = "tidemark.services.programs.delay"
+    ready_line: ClassVar[str] = "delays on port: "
+    target: ClassVar[type[Service]]
+    rtt_ms: ClassVar[float]
+
+    def __init__(self, workspace: Workspace, directory: Path, target: Reachable, rtt_ms: float) -> None:
+        super().__init__(workspace, directory)
+        self.before, self._rtt_ms = target, rtt_ms
+
+    @classmethod
+    def from_config(cls, around: ServiceContext) -> Self:
+        return cls(around.workspace, around.directory, around.server(cls.target), cls.rtt_ms)
+
+    def host_and_port(self) -> tuple[str, int]:
+        return "127.0.0.1", self._port
+
+    def _arguments(self) -> tuple[str, ...]:
+        host, port = self.before.host_and_port()
+        # Reuse the previous port if it is free: clients know that address.
+        listen = self._port if is_free(self._port) else 0
+        return host, str(port), f"{self._rtt_ms:g}", str(listen)
+
+
+@cache
+def delayed(kind: type[Service], milliseconds: float) -> type[DelayProxy]:
+    """Return the proxy class that puts a server of `kind` a round trip of `milliseconds` away; cached.
+
+    A user lists it in `needs` next to the server, and connects to its `host_and_port` instead of the server's.
+    """
+
+    class Delayed(DelayProxy):
+        name: ClassVar[str] = f"{DelayProxy.name}-{kind.name}"
+        title: ClassVar[str] = f"{DelayProxy.title} ({kind.title}, {milliseconds:g} ms)"
+        needs: ClassVar[tuple[type[Service], ...]] = (kind,)
+        target: ClassVar[type[Service]] = kind
+        rtt_ms: ClassVar[float] = milliseconds
+
+    return Delayed
 
 
 @dataclass(slots=True)
@@ -124,6 +198,10 @@ class CountingProxy:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end: asyncio.Event | None = None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
+
+    def noted(self) -> list[Exchange]:
+        """Return the exchanges since the last `take`, with those that are not answered yet."""
+        return self._noted[:]
 
     def take(self) -> list[Exchange]:
         """Return the exchanges since the last call that were answered."""
