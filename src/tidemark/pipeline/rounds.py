@@ -47,13 +47,15 @@ def over(
     for spec in left_out((spec for spec in series if spec.in_round and spec.repeat == done), workspace):
         return Outcome.read(outcome_path(workspace, spec)).reason or "", False
     ahead = due(series, workspace)
-    left = [spec for spec in ahead if not spec.in_round or spec.block == block]
+    next_block = [spec for spec in ahead if spec.in_round and spec.block == block]
+    after = [spec for spec in ahead if not spec.in_round]
     minutes = spent_minutes(workspace.root / spec.directory for spec in series)
     widths = widths_after(done, workspace, python) if goal.precision and block > FIRST_LOOK else {}
-    # What was measured tells how much faster or slower than likely this machine is.
+    # Rounds tell how much faster or slower than likely this machine is, but not how much faster it starts servers.
     waiting = {spec.id for spec in ahead}
     likely = likely_seconds(spec for spec in series if spec.id not in waiting) / 60
-    more = likely_seconds(left) / 60 * (minutes / likely if likely else 1.0)
+    pace = minutes / likely if likely else 1.0
+    more = (likely_seconds(next_block) * pace + likely_seconds(after) * max(1.0, pace)) / 60
     why = why_to_end(goal, done, widths, minutes, more)
     return None if why is None else (why, True)
 
