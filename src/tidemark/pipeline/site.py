@@ -33,7 +33,7 @@ from tidemark.results.reference.systems import GENERATED
 from tidemark.results.report.page import write_gallery, write_site_report
 from tidemark.results.report.summary_table import usual_columns
 from tidemark.results.site import pages
-from tidemark.results.site.html import GENERAL, Site, about_study, address_of
+from tidemark.results.site.html import GENERAL, TEXTS, Site, about_study, address_of
 from tidemark.results.site.rows import Traits
 from tidemark.results.site.sets import DIGITS, ResultSet, permanent_address, without_identity
 from tidemark.results.tables.table import read_table
@@ -41,7 +41,6 @@ from tidemark.runs.runset import RunSet
 from tidemark.studies.study import registry
 from tidemark.systems.registry import registry as systems
 
-TEXTS = ("docs/trust.md", "docs/method.md")  # that the pages of results lead to
 REPORT = "report.html"
 DATED = f"*/*/{FILE}"  # results at a permanent address: STUDY/DAY-DIGITS
 OF_STUDY = re.compile(r"^### (\w+),", re.MULTILINE)  # headings of a system's page

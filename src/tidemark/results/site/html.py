@@ -26,6 +26,7 @@ GENERAL = "site"  # the card of pages without one of their own
 FEED = "feed.xml"
 STYLE, FACETS = "style.css", "facets.js"
 COLOURS = re.compile(r":root[^{]*\{([^}]*)\}")  # in the report's style: the light ones, then the dark ones
+TEXTS = ("docs/trust.md", "docs/method.md", "docs/anatomy.md")  # that the pages of results lead to
 STUDIES = "docs/studies"
 PLACES = re.compile(r"^(reference|studies)/")  # folders of the repository that are the root of the site
 SCROLL = '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>'
@@ -78,7 +79,7 @@ class Site:
         """Return a text of our documents as HTML.
 
         `source` is its path in the repository. Links to a page of the site lead from `address` to that page; other
-        relative links become plain text.
+        relative links become plain text. Its pictures are copied into the site.
         """
         parser = MarkdownIt("commonmark", {"html": True}).enable("table")
         parser.add_render_rule("table_open", lambda *_: SCROLL)
@@ -86,14 +87,18 @@ class Site:
         tokens = parser.parse(lines if isinstance(lines, str) else "\n".join(lines))
         for token, inside in pairwise([*tokens, Token("", "", 0)]):
             self._lead(token.children or (), source, address)
-            if token.type == "heading_open" and source.startswith(STUDIES):
+            if token.type == "heading_open" and source.startswith((STUDIES, *TEXTS)):
                 token.attrs = {"id": _anchor(inside.content)}
         return Markup(parser.renderer.render(tokens, parser.options, {}))
 
     def _lead(self, tokens: Sequence[Token], source: str, address: str) -> None:
         open_links: list[Token] = []
         for token in tokens:
-            if token.type == "link_open":
+            if token.type == "image":
+                path = posixpath.normpath(posixpath.join(posixpath.dirname(source), str(token.attrs["src"])))
+                self.put(shown := path.removeprefix("docs/"), (REPOSITORY / path).read_bytes())
+                token.attrs["src"] = "../" * address.count("/") + shown
+            elif token.type == "link_open":
                 href = str(token.attrs["href"])
                 if not href.startswith(("#", "https://")):
                     found = self._address(href, source)
