@@ -86,12 +86,10 @@ class DeltaRsWriter(TableWriter):
         return DataFile(path.name, path.stat().st_size, rows.num_rows)
 
     def register(self, files: Sequence[DataFile]) -> None:
-        from deltalake.transaction import AddAction, RemoveAction
+        from deltalake.transaction import AddAction
 
         now = round(time.time() * 1000)
-        adds: list[AddAction | RemoveAction] = [
-            AddAction(e.path, e.size, {}, now, True, json.dumps({"numRecords": e.rows})) for e in files
-        ]
+        adds: list[Any] = [AddAction(e.path, e.size, {}, now, True, json.dumps({"numRecords": e.rows})) for e in files]
         self.table.create_write_transaction(adds, "append", self.table.schema(), commit_properties=self._commit)
         self.table.update_incremental()  # which a write does by itself
 
