@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from tests.tiers import TOOLS
+from tests.tiers import PROGRAMS, TOOLS
 
 from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
@@ -47,14 +47,18 @@ IN_COMMON = {
 }
 
 
-# The default tier writes to these; it fetches no tool of another system.
-BY_DEFAULT = {name: kind for name, kind in of_kind(TableSystem).items() if set(kind.tools) <= set(TOOLS)}
+# The default tier writes to these; it fetches no tool and no server of another system.
+BY_DEFAULT = {
+    name: kind
+    for name, kind in of_kind(TableSystem).items()
+    if set(kind.tools) <= set(TOOLS) and {lock for each in kind.needs for lock in each.locks} <= set(PROGRAMS)
+}
 
 # With a stack's libraries, only what these can change is tested again: not clients that have the same release in each
 # stack or whose client another one tests (these write and read once, in core), and not tests of our servers and
 # settings, in which no client of a stack makes a difference. DuckLake's catalog in PostgreSQL and its inlining are
 # tested by one system each, and not by the one that has both.
-SAME_IN_EACH_STACK = ("delta-rs", "lance", "null", "parquet-datafusion")
+SAME_IN_EACH_STACK = ("delta-rs", "lance", "null", "opensearch", "parquet-datafusion")
 TESTED_BY_OTHERS = (*CATALOGS, "ducklake-inlined-postgres")
 CORE = ("test_core.py", "test_other_tools.py")
 ASKED_BY_US = ("nessie-", "rest-")  # servers of catalogs, whose client is Tidemark's own

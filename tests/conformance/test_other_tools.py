@@ -1,4 +1,4 @@
-"""The tests of `core` for table systems whose tools the default tier does not fetch."""
+"""The tests of `core` for table systems whose tools or servers the default tier does not fetch."""
 
 from __future__ import annotations
 

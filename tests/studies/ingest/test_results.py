@@ -309,8 +309,9 @@ def test_serial_round_trips_are_the_slope_over_the_distance() -> None:
         round_trips(*far({20: 70}))
 
 
-def test_stand_in_is_measured_with_one_writer_alone() -> None:
-    series = planned("protocol=smoke", "ingest.systems={parquet-datafusion: {}}")
+@pytest.mark.parametrize("name", ["opensearch", "parquet-datafusion"])
+def test_stand_in_is_measured_with_one_writer_alone(name: str) -> None:
+    series = planned("protocol=smoke", f"ingest.systems={{{name}: {{}}}}")
     said = {spec.mode: Ingest.unavailable(spec, variant_of(spec)) for spec in series}
     assert said.pop("one-1") is None and "one-4" in said
     assert all("for one writer" in str(reason) for reason in said.values())
