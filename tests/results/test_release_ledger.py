@@ -51,7 +51,9 @@ def counted() -> ReleaseLedger:
     for of in changed.values():
         of[Source.SQL]["SQL statements"] = (99, 99)
     last = Release("1.5.5", replace(kept, commits=changed), other_packages=("numpy 2.5.4 → 2.5.5",))
-    return ReleaseLedger("ducklake", "DuckLake", "duckdb", (Release("1.4.4", kept), Release("1.5.4", kept), last))
+    return ReleaseLedger(
+        "ducklake", "DuckLake", "duckdb", (Release("1.4.4", kept), Release("1.5.4", kept), last), stack="thesis"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +148,7 @@ def test_site_has_a_page_of_the_kept_ledgers(
     page = (site / "releases" / "ledger" / "index.html").read_text()
     part = page.partition('<h2 id="ducklake">')[2]
     assert "slower by at least" in part and "SQL statements: 99 a commit" in part and "Change points: 1.5.5" in part
-    assert "./tidemark releases ducklake 1.4.4 1.5.4 1.5.5" in part and "method/index.html" in page
+    assert "./tidemark releases ducklake 1.4.4 1.5.4 1.5.5 --stack thesis" in part and "method/index.html" in page
     assert 'href="releases/ledger/index.html"' in (site / "index.html").read_text()
     assert 'href="ledger/index.html"' in (site / "releases" / "index.html").read_text()
 

@@ -143,7 +143,7 @@ def _counted(
         before = name
     if not before:
         raise ProvisionError(f"none of these releases of {package} could be counted, as the lines above say")
-    return ReleaseLedger(system, registry()[system].title, package, tuple(made))
+    return ReleaseLedger(system, registry()[system].title, package, tuple(made), stack=stack)
 
 
 def _count(system: str, package: str, version: str, stack: str, commits: str, workspace: Workspace) -> Anatomy:
@@ -159,7 +159,7 @@ def _count(system: str, package: str, version: str, stack: str, commits: str, wo
     command = [sys.executable, "-m", "tidemark", "anatomy", system, "--stack", name, "--commits", commits, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ProvisionError(done.stderr.strip().splitlines()[-1].removeprefix("tidemark: "))
+        raise ProvisionError(re.sub(r"^tidemark(\.errors\.\w+)?: ", "", done.stderr.strip().splitlines()[-1]))
     return msgspec.json.decode(done.stdout, type=Anatomy)
 
 

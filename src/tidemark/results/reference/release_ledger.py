@@ -84,6 +84,7 @@ class ReleaseLedger(JsonFile):
     package: str
     releases: tuple[Release, ...]
     measured: Measured | None = None
+    stack: str = "current"  # which has all other packages
 
     @property
     def counted(self) -> list[Release]:
@@ -154,7 +155,7 @@ def ledger_page(ledgers: Sequence[ReleaseLedger]) -> Iterator[str]:
     yield INTRODUCTION
     for each in ledgers:
         versions = " ".join(release.version for release in each.releases)
-        counts = "" if each.measured else " --counts"
+        counts = ("" if each.stack == "current" else f" --stack {each.stack}") + ("" if each.measured else " --counts")
         yield from ("", f'<h2 id="{anchor(each.title)}">{each.title}</h2>', "")
         yield markdown_grid(each.heads(), each.rows())
         yield from ("", *(f"- {note}" for note in each.notes()))
