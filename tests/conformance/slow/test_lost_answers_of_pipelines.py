@@ -1,4 +1,4 @@
-"""What pipelines make of a commit whose answer they do not get: each event is there once, or the table is broken."""
+"""Commits of pipelines whose answer is lost: each event is there once afterwards, or the table is broken."""
 
 from __future__ import annotations
 
