@@ -16,6 +16,7 @@ from tidemark.runs.runset import Kept, Repeat, Series
 
 NOTES = notes_of(__file__)
 MB = 1e6
+DIGITS = 4  # after the point, of cores and seconds: clocks and ticks are no finer
 NOT_KNOWN = MissingCell("run files of version 1 do not record it")
 
 
@@ -105,8 +106,9 @@ def _interference(builder: TableBuilder) -> Table:
             found = run.manifest.interference
             cells: list[Cell] = [NOT_KNOWN, *[None] * 6]
             if found is not None:
-                cells = [found.foreign_cores, found.steal_cores, found.kernel_cores]
-                cells += [found.suspended_seconds, found.clock_step_seconds]
+                counted = [found.foreign_cores, found.steal_cores, found.kernel_cores]
+                counted += [found.suspended_seconds, found.clock_step_seconds]
+                cells = [None if each is None else round(each, DIGITS) + 0.0 for each in counted]  # no -0.0
                 cells.append(None if found.foreign_bytes is None else found.foreign_bytes / MB)
                 cells.append("; ".join(found.disturbed) or None)
             identity: list[Cell] = [series.title, series.mode_title, series.sweep, series.repeat_of(run), run.number]
