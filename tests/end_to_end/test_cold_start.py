@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 
+import pytest
+
 from .conftest import MakeSandbox
 
 
+@pytest.mark.alone(reason="it looks at the page cache, which other pipelines fill and empty")
 def test_files_and_processes_are_cold_each_alone(make_sandbox: MakeSandbox) -> None:
     sandbox = make_sandbox(
         {
