@@ -155,3 +155,9 @@ def test_unaffected_earlier_release_is_not_blamed(name: str, harmed: str, whole:
     (attempt,) = once(name, workspace).attempts
     assert not attempt.seen
     assert attempt.said.startswith(harmed) and attempt.said.endswith(whole), attempt.said
+
+
+def test_java_client_is_blamed_and_its_later_release_is_not(workspace: Workspace) -> None:
+    (attempt,) = once("iceberg-java-commit-twice", workspace).attempts
+    assert attempt.seen, attempt.said
+    assert attempt.said.endswith("4 of 4 controls, Iceberg 1.12.0 among them, are whole")
