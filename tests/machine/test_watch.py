@@ -159,6 +159,7 @@ def test_foreign_writes_to_the_disk_are_detected(folder: Path) -> None:
     assert quiet.interference(replace(NO_BOUNDS, disk_share=0.05)).disturbed == ()
 
 
+@pytest.mark.alone(reason="it counts what the whole disk writes, other tests' files among it")
 def test_stretches_are_summed_and_the_time_between_them_does_not_count(folder: Path) -> None:
     watch = Watch(folder, {"harness": HARNESS}, ())
     for _ in range(2):
