@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from tidemark.cli.planning import PRESET, UPKEEP_PRESET, advise, example, second
 from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.paths import REPOSITORY
-from tidemark.pipeline.commit_costs import FILE, CommitCosts
+from tidemark.pipeline.commit_costs import FILE, POLICIES, CommitCosts
 from tidemark.pipeline.plan import make_plan
 from tidemark.planner.cost_model import FAR, MANY, PLAIN
 from tidemark.planner.frontier import PolicyCost
@@ -121,6 +122,16 @@ def test_kept_costs_answer_as_their_runs_do_where_nothing_was_measured(
     assert str(done.exception) == "reference/costs.json: key 'schema_version': found 2; allowed: 1"
 
 
+def test_figure_to_keep_is_chosen_by_its_name(tmp_path: Path) -> None:
+    zipfile.ZipFile(REPOSITORY / "tests/results/smoke/freshness.zip").extractall(tmp_path)
+    keep = ["keep", str(tmp_path / "results"), "--output", str(tmp_path), "--figure"]
+    done = CliRunner().invoke(app, [*keep, "freshness-lag"])
+    assert done.exit_code == 0, done.output
+    assert [path.name for path in tmp_path.glob("freshness/*.svg")] == ["freshness-lag.svg"]
+    done = CliRunner().invoke(app, [*keep, "lag"])
+    assert str(done.exception).startswith("--figure: found 'lag'; allowed: freshness-cost, ")
+
+
 def test_first_page_shows_what_advise_answers_from_the_shipped_costs() -> None:
     readme = (REPOSITORY / "README.md").read_text()
     assert filled("README.md", readme, ADVICE, example(REPOSITORY / "reference")) == readme, (
@@ -154,7 +165,11 @@ def test_unbeaten_policies_of_upkeep_are_named_or_the_command_that_tells(tmp_pat
     (only,) = json.loads(CliRunner().invoke(app, [*question, "2s", "--json"]).stdout)["policies"]
     assert only["policy"] == "every 1 s, no upkeep"
     assert "none within 1 s; the freshest: DuckLake every 1 s" in CliRunner().invoke(app, [*question, "1s"]).stdout
-    (tmp_path / FILE).write_text(to_json(replace(costs, policies=())))
+    (tmp_path / POLICIES).write_text(to_json(replace(costs, policies=costs.policies[1:2])))
+    said = CliRunner().invoke(app, [*question, "10s"]).stdout
+    assert "every 5 s" in said and "every 9 s" not in said, "policies that are kept apart come first"
+    assert f"Your machine differs. For an answer from it: ./tidemark all --preset {UPKEEP_PRESET} --config" in said
+    (tmp_path / POLICIES).write_text(to_json(replace(costs, policies=())))
     done = CliRunner().invoke(app, [*question, "10s"])
     told = re.search(r"what would tell: ./tidemark all (.*) \(25 minutes after set-up\)", str(done.exception))
     assert told and f"--preset {UPKEEP_PRESET} " in told[1]

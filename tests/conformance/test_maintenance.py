@@ -57,6 +57,27 @@ def test_maintenance_keeps_all_rows_and_removes_small_files(name: str, open_tabl
         each.close()
 
 
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.maintained_by])
+def test_client_of_another_system_maintains_the_table_beside_its_writer(name: str, open_table: OpenTable) -> None:
+    kind = KINDS[name]
+    assert kind.maintained_by is not None
+    system = open_table(kind)
+    system.create(YELLOW)
+    writer, client = system.client_factory().open(), system.maintainer().open()
+    for batch in range(BATCHES):
+        writer.write(trips(YELLOW, ROWS, ROWS * batch))
+    before = len(system.history())
+    assert tuple(client.maintenance()) == kind.maintained_by.operations(kind.Options())
+    for operation in client.maintenance().values():
+        operation()
+    assert len(system.history()) < before == BATCHES
+    writer.write(trips(YELLOW, ROWS, ROWS * BATCHES))
+    assert sorted(system.ids().to_pylist()) == list(range((BATCHES + 1) * ROWS))
+    assert system.visible_rows() == (BATCHES + 1) * ROWS
+    for each in (writer, client):
+        each.close()
+
+
 @pytest.mark.parametrize("name", [name for name in KINDS if name not in DECLARED])
 def test_refused_maintenance_is_explained(name: str) -> None:
     assert KINDS[name].title in (KINDS[name].refuses_maintenance(KINDS[name].Options()) or "")

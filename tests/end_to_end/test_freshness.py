@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+
+from tidemark.pipeline.commit_costs import POLICIES, keep_costs, read_costs
 
 from .conftest import MakeSandbox
 from .sandbox import Sandbox
@@ -120,6 +123,16 @@ def test_upkeep_beside_the_consumer_is_part_of_what_a_policy_costs(done: Sandbox
     assert any("Hollow: pipelines" in note and "connect every 1 s" in note for note in notes), notes
     said = json.loads((done.results / "paper/values.json").read_text())["sentences"]
     assert "1 of 1 policies are not beaten" in said["freshness-upkeep"]
+
+
+def test_policies_that_are_kept_are_those_of_the_results(done: Sandbox, tmp_path: Path) -> None:
+    (kept,) = keep_costs(done.results, tmp_path)
+    assert kept == tmp_path / POLICIES
+    found, place = read_costs(tmp_path, upkeep=True)
+    (policy,) = found.policies
+    (row,) = done.table("freshness", "freshness-upkeep")
+    assert place == kept and not found.costs and not found.ages
+    assert policy.stall_s == pytest.approx(float(row["stall [s]"]), rel=1e-3)
 
 
 def test_worker_listens_on_loopback_only_and_reports_its_version(done: Sandbox) -> None:

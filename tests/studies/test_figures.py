@@ -150,16 +150,25 @@ def test_freshness_against_cost(context: FigureContext, monkeypatch: pytest.Monk
         assert not any(box.count_overlaps([other for other in boxes if other is not box]) for box in boxes)
 
 
-def test_policies_on_the_frontier_are_joined(context: FigureContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    planted = {"none": (0.3, 90.0, 0.1), "merge-50": (0.4, 40.0, 0.5), "all-50": (0.5, 41.0, 0.6)}
-    every = [
+def policies(
+    context: FigureContext, title: str, rate: int, planted: dict[str, tuple[float, float, float]]
+) -> list[Any]:
+    """Return fake series of policies of upkeep with their costs: p99 age, CPU-seconds, stall."""
+    return [
         (
-            SimpleNamespace(**{**vars(series(context, TITLES[0], name)), "settings": tuple(
-                {"policy": "100ms", "rate": 1000, "upkeep": name}.items())}),
-            PolicyCost("ducklake", TITLES[0], "thesis", 1000, name, *costs),
+            SimpleNamespace(**{**vars(series(context, title, name)), "settings": tuple(
+                {"policy": "100ms", "rate": rate, "upkeep": name}.items())}),
+            PolicyCost("any", title, "thesis", rate, name, *costs),
         )
         for name, costs in planted.items()
     ]  # fmt: skip
+
+
+PLANTED = {"none": (0.3, 90.0, 0.1), "merge-50": (0.4, 40.0, 0.5), "all-50": (0.5, 41.0, 0.6)}
+
+
+def test_policies_on_the_frontier_are_joined(context: FigureContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    every = policies(context, TITLES[0], 1000, PLANTED)
     piped = series(context, TITLES[1], "1s")
     piped = SimpleNamespace(**{**vars(piped), "settings": (("policy", "1s"), ("rate", 1000))})
     monkeypatch.setattr(freshness, "policy_costs", lambda _: every)
@@ -170,6 +179,21 @@ def test_policies_on_the_frontier_are_joined(context: FigureContext, monkeypatch
     assert joined == [[[0.3, 90.0], [0.4, 40.0]]], "the third is beaten by the second"
     assert marks(axes, TITLES[1], context) == [(0.2, 30.0)], "a pipeline beats no policy: its stalls are not known"
     assert {text.get_text() for text in axes.texts} == {"100ms, none", "100ms, merge 50", "100ms, all 50", "1s"}
+
+
+def test_each_rate_has_its_own_frontier(context: FigureContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = {"none": (0.2, 500.0, 0.1)}
+    every = [*policies(context, TITLES[0], 1000, PLANTED), *policies(context, TITLES[1], 10, slow)]
+    monkeypatch.setattr(freshness, "policy_costs", lambda _: every)
+    monkeypatch.setattr(freshness, "pipeline_costs", lambda *_: [])
+    shown = axes_of(partial(freshness.frontier, context))
+    assert [axes.get_title("left") for axes in shown] == ["10 events/s", "1,000 events/s"]
+    joined = [line.get_xydata().tolist() for axes in shown for line in axes.lines if line.get_zorder() == 0]
+    assert joined == [[[0.2, 500.0]], [[0.3, 90.0], [0.4, 40.0]]]
+    labels = [{text.get_text() for text in axes.texts} for axes in shown]
+    assert labels == [{"100ms, none"}, {"100ms, none", "100ms, merge 50"}], "a policy that is beaten has none"
+    (legend,) = [axes.get_legend() for axes in shown if axes.get_legend()]
+    assert {text.get_text() for text in legend.texts} == set(TITLES)
 
 
 def test_lags_over_time(context: FigureContext, monkeypatch: pytest.MonkeyPatch) -> None:

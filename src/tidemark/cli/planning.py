@@ -198,18 +198,15 @@ def _print_policies(rate: int, fresh_s: float, results: Path | None, as_json: bo
     """
     from dataclasses import asdict
 
-    from tidemark.pipeline.commit_costs import read_costs
+    from tidemark.pipeline.commit_costs import POLICIES, read_costs
     from tidemark.planner.frontier import near, unbeaten
 
     measured, place = read_costs(results, upkeep=True)
     best = unbeaten(near(rate, measured.policies))
+    sizes = "freshness.protocols.quick"
+    own = _to_measure(UPKEEP_PRESET, f" --config {sizes}.rate={rate} '{sizes}.upkeep.rates=[{rate}]'")
     if not best:
-        sizes = "freshness.protocols.quick"
-        at_rate = f" --config {sizes}.rate={rate} '{sizes}.upkeep.rates=[{rate}]'"
-        raise AnalysisError(
-            f"{place}: no policy of upkeep was measured near {rate:,} events/s; what would tell: "
-            f"{_to_measure(UPKEEP_PRESET, at_rate)}"
-        )
+        raise AnalysisError(f"{place}: no policy of upkeep was measured near {rate:,} events/s; what would tell: {own}")
     enough = [each for each in best if each.fresh_s <= fresh_s]
     if as_json:
         import json
@@ -218,6 +215,10 @@ def _print_policies(rate: int, fresh_s: float, results: Path | None, as_json: bo
         print(json.dumps(found, indent=1))
         return
     print(f"Measured: {measured.origin} ({place}), at {best[0].rate:,} events/s")
+    for sentence in measured.marks:
+        print(f"{sentence}.")
+    if place.name == POLICIES:
+        print(f"Your machine differs. For an answer from it: {own}")
     print("Not beaten by another policy in p99 freshness, processor time and longest stall of the writer at once:")
     several = len({each.stack for each in best}) > 1
     for each in enough:

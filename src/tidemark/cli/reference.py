@@ -40,17 +40,22 @@ def keep(
     target: Annotated[Path, typer.Option(*TO, file_okay=False, help="Gets a folder for each study.")] = Path(
         "reference"
     ),
-    costs: Annotated[bool, typer.Option("--costs", help="Only the costs of commits, which 'advise' reads.")] = False,
+    costs: Annotated[
+        bool, typer.Option("--costs", help="Only the costs of commits and of policies of upkeep, which 'advise' reads.")
+    ] = False,
+    figure: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The figure to keep; without it: the first of each study.")
+    ] = None,
 ) -> None:
     """Write the results of a result set (claims, tables, versions, machine) as files to keep and to compare with."""
     if costs:
         from tidemark.pipeline.commit_costs import keep_costs
 
-        print(f"tidemark: wrote {keep_costs(archive, target)}")
+        print(f"tidemark: wrote {' and '.join(map(str, keep_costs(archive, target)))}")
         return
     from tidemark.pipeline.reference import build_reference
 
-    written = build_reference(archive, target)
+    written = build_reference(archive, target, figure)
     print(f"tidemark: wrote {len(written)} files ({sum(path.stat().st_size for path in written) / 1e3:,.0f} kB)")
 
 

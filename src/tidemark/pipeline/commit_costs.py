@@ -1,8 +1,8 @@
-"""Costs of commits for `advise`: from a result set, or from a file of them that is stored with the code."""
+"""Costs of commits and of policies for `advise`: from a result set, or from files that are stored with the code."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tidemark.errors import AnalysisError
@@ -16,7 +16,7 @@ from tidemark.runs.runset import RunSet
 from tidemark.runs.serde import Fields, read, to_json
 from tidemark.studies.study import no_costs, registry
 
-FILE, KEPT = "costs.json", Path("reference")
+FILE, POLICIES, KEPT = "costs.json", "policies.json", Path("reference")
 SCHEMA_VERSION = 1
 
 
@@ -78,26 +78,35 @@ class CommitCosts:
         ]
 
 
-def keep_costs(place: Path, target: Path) -> Path:
-    """Write the costs in `place`, a results folder or an archive, below `target`; return the path of the file."""
+def keep_costs(place: Path, target: Path) -> list[Path]:
+    """Write the costs in `place`, a results folder or an archive, below `target`; return the paths of the files.
+
+    Costs of commits and of policies have a file each, so that they can be of different days.
+    """
     with opened(place) as run_set:
-        found = CommitCosts.of(run_set, place)
+        found = CommitCosts.of(run_set, place, upkeep=True)
+        if not found.policies:
+            found = CommitCosts.of(run_set, place)
+    files = {FILE: replace(found, policies=())} if found.costs else {}
+    files |= {POLICIES: replace(found, costs=(), ages=())} if found.policies else {}
     target.mkdir(parents=True, exist_ok=True)
-    write_if_changed(target / FILE, to_json(found))
-    return target / FILE
+    for name, each in files.items():
+        write_if_changed(target / name, to_json(each))
+    return [target / name for name in files]
 
 
 def read_costs(place: Path | None, upkeep: bool = False) -> tuple[CommitCosts, Path]:
     """Return the costs in `place`, which is a results folder, an archive or a folder with kept costs, and the place.
 
     Without one it is the results folder, or, if nothing was measured, the costs that are stored with the code.
-    `upkeep` is as in `CommitCosts.of`.
+    `upkeep` is as in `CommitCosts.of`; a folder of kept costs has policies in a file of their own.
     """
     place = place or (USUAL if (USUAL / "plan.json").is_file() or not (KEPT / FILE).is_file() else KEPT)
-    if not (place / FILE).is_file():
+    path = place / (POLICIES if upkeep and (place / POLICIES).is_file() else FILE)
+    if not path.is_file():
         with opened(place) as run_set:
             return CommitCosts.of(run_set, place, upkeep), place
-    fields = Fields.read(place / FILE)
+    fields = Fields.read(path)
     if (version := fields.integer("schema_version")) != SCHEMA_VERSION:
-        raise AnalysisError(f"{place / FILE}: key 'schema_version': found {version}; allowed: {SCHEMA_VERSION}")
-    return read(CommitCosts, fields), place / FILE
+        raise AnalysisError(f"{path}: key 'schema_version': found {version}; allowed: {SCHEMA_VERSION}")
+    return read(CommitCosts, fields), path

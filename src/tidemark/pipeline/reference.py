@@ -17,7 +17,9 @@ from tidemark.errors import ConfigError, Incomparable
 from tidemark.integrity import sha256_of
 from tidemark.paths import REPOSITORY
 from tidemark.pipeline.build import Part, all_findings, books, parts, tables
+from tidemark.pipeline.commit_costs import POLICIES, read_costs
 from tidemark.pipeline.plan import make_plan
+from tidemark.planner.frontier import unbeaten
 from tidemark.results.archive.compare import Side, compare
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import opened
@@ -31,7 +33,7 @@ from tidemark.results.reference.run_files import run_files_page
 from tidemark.results.reference.settings import settings_page
 from tidemark.results.reference.systems import system_pages
 from tidemark.results.report.summary_table import usual_columns
-from tidemark.results.tables.table import Table, read_table, records, write_tables
+from tidemark.results.tables.table import Table, markdown_grid, read_table, records, write_tables
 from tidemark.runs.runset import RunSet
 from tidemark.schema import editor_schema
 from tidemark.studies.study import registry
@@ -42,6 +44,7 @@ ANATOMY = "docs/anatomy.md"
 SETTINGS, EDITOR_SCHEMA, RUN_FILES = "docs/settings.md", "config.schema.json", "docs/run-files.md"
 SHOWN = ("smoke", "quick")  # the protocols that every study has
 FIRST = "streams"  # the study whose rates README shows
+UNITS = (" s", "", " s")  # of `PolicyCost.costs`
 MAJOR = (  # at most twelve claims: what a reviewer with an afternoon tests
     *("throughput-batch-ducklake", "inlining-batch", "batch-gain-all", "growth-single-pyiceberg"),
     *("many-writers-lose-nothing-ducklake", "many-writers-lose-nothing-iceberg-duckdb"),
@@ -50,20 +53,24 @@ MAJOR = (  # at most twelve claims: what a reviewer with an afternoon tests
 )
 
 
-def build_reference(archive: Path, target: Path) -> list[Path]:
+def build_reference(archive: Path, target: Path, wanted: str | None = None) -> list[Path]:
     """Write the reference results of each study in `archive` to a folder of its name below `target`; return the paths.
 
+    `wanted` names a figure to keep in place of the first of its study; raise ConfigError if no study here has it.
     A results folder is packed first, as an archive names no folder of the machine.
     """
     if archive.is_dir():
         with tempfile.TemporaryDirectory() as place:
-            return build_reference(write_archive(archive, Path(place, "packed.zip")), target)
+            return build_reference(write_archive(archive, Path(place, "packed.zip")), target, wanted)
     written: list[Path] = []
     with opened(archive) as run_set:
         made = {part.study.name: part for part in parts(run_set)}
+        known = [spec.name for part in made.values() for spec in part.results.figure_specs()]
+        if wanted is not None and wanted not in known:
+            raise ConfigError(f"--figure: found '{wanted}'; allowed: {', '.join(known)}")
         for reference in _references(run_set, sha256_of(archive)):
             study = reference.about.study
-            figure, drawing = _first_figure(made[study])
+            figure, drawing = _figure(made[study], wanted)
             whole = replace(reference, figure=figure)
             written += content.write_reference(whole, tables(made[study]), drawing, target / reference.about.name)
     return written
@@ -81,15 +88,19 @@ def _references(run_set: RunSet, archive: str | None = None) -> list[content.Ref
     ]
 
 
-def _first_figure(part: Part) -> tuple[content.Figure | None, str]:
-    """Return the figure of a study to keep, and its SVG; None and "" if its runs cannot show it."""
+def _figure(part: Part, wanted: str | None) -> tuple[content.Figure | None, str]:
+    """Return the figure of a study to keep, and its SVG; None and "" if its runs cannot show it.
+
+    It is `wanted`, or the study's first one if it has none of this name.
+    """
     # Matplotlib takes half a second to import, for which other commands need not wait.
     from tidemark.results.figures.context import FigureContext
     from tidemark.results.figures.draw import FigureTask, draw
 
-    study, wanted = part.study.name, part.results.first_figure
-    figure_specs = list(part.results.figure_specs())
-    figure_spec = next((each for each in figure_specs if each.name == wanted), figure_specs[0])
+    study = part.study.name
+    figure_specs = {each.name: each for each in part.results.figure_specs()}
+    names = [name for name in (wanted, part.results.first_figure, *figure_specs) if name in figure_specs]
+    figure_spec = figure_specs[names[0]]
     with tempfile.TemporaryDirectory() as place:
         draw({study: FigureContext.of(part.measures)}, [FigureTask(study, figure_spec)], Path(place))
         (entry,) = json.loads(Path(place, "index.json").read_text())["figures"]
@@ -135,8 +146,32 @@ def _studies(kept: Path, folder: Path) -> dict[str, str]:
         page = folder / front.study_page(name)
         if page.is_file():
             questions = study.results.questions if name == FIRST else ()
-            made[front.study_page(name)] = front.with_results(name, page.read_text(), kept, questions)
+            text = front.with_results(name, page.read_text(), kept, questions)
+            if front.POLICIES in text:
+                text = front.filled(page.name, text, front.POLICIES, unbeaten_policies(kept))
+            made[front.study_page(name)] = text
     return made
+
+
+def unbeaten_policies(kept: Path) -> Iterator[str]:
+    """Yield the table of those policies of upkeep in `kept` that no other one at their rate beats."""
+    if not (kept / POLICIES).is_file():
+        yield front.NONE
+        return
+    found, _ = read_costs(kept, upkeep=True)
+    best = sorted(unbeaten(found.policies), key=lambda each: each.rate)
+    heads = ["Events/s", "System", "Commits, and upkeep", "Seen by a reader, p99", "CPU-s a million events", "Stall"]
+    rows = [
+        [
+            f"{each.rate:,}",
+            each.title,
+            each.policy,
+            *(f"{number(cost, 2)}{unit}" for cost, unit in zip(each.costs, UNITS, strict=True)),
+        ]
+        for each in best
+    ]
+    yield markdown_grid(heads, rows)
+    yield from ("", f"*{len(best)} of {len(found.policies)} policies. Measured: {found.origin}.*")
 
 
 def anatomy_page(kept: Path, text: str) -> dict[str, str]:

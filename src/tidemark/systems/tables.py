@@ -77,6 +77,7 @@ class TableSystem(System):
     capabilities: frozenset[Capability] = TABLE
     no_bundles: ClassVar[str] = "its client has no call that makes files that are there part of the table"
     no_maintenance: ClassVar[str] = "its client has no call that maintains a table"
+    maintained_by: ClassVar[type[TableSystem] | None] = None  # system whose client can, in a process beside the writer
     not_maintained: ClassVar[str | None] = None  # maintenance that its client does not perform, if it performs any
     is_linked: ClassVar[bool] = False  # a commit on the local disk is a link to a file, whose first name then goes
     hands_over: ClassVar[bool] = False  # one process at a time may write its table, and any process may be the one
@@ -188,6 +189,10 @@ class TableSystem(System):
         Their writes have the guarantees of `write`. `ids` and all other methods see their rows once acknowledged.
         """
         raise NotImplementedError(f"{self.name} declares no {Capability.WRITERS}")
+
+    def maintainer(self) -> ClientFactory:
+        """Return the factory of clients that maintain the table beside its writer: its own, or of `maintained_by`."""
+        return self.client_factory()
 
     def reached_by(self, services: Mapping[type[Service], Service]) -> Self:
         """Return this created table with clients (`client_factory`) that reach its servers as in `services`.

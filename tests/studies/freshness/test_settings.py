@@ -106,9 +106,9 @@ def test_quick_has_the_sizes_that_its_time_was_estimated_with() -> None:
     )
     kept = [spec for spec in own if FreshnessSettings.of(spec).upkeep]
     own = [spec for spec in own if spec not in kept]
-    assert (len(own), len(connect), len(kept)) == (3 * 7, 2 * 2 + 1, 6 * 4)
+    assert (len(own), len(connect), len(kept)) == (3 * 7, 2 * 2 + 1, 7 * 4)
     measured = [spec for spec in kept if Freshness.unavailable(spec, variant_of(spec)) is None]
-    assert len(measured) == 4 + 3 + 3 + 4 and {spec.window_seconds for spec in kept} == {20.0}
+    assert len(measured) == 4 + 3 + 3 + 4 + 2 and {spec.window_seconds for spec in kept} == {20.0}
     # Windows only, in seconds: at least two commits, 5 more for a kill, and 6 steps of 8 for a climb (Connect: one).
     assert sum(spec.window_seconds for spec in own) == 3 * (4 * 8 + 20 + 18 + 48)
     assert sum(spec.window_seconds for spec in connect) == 2 * (8 + 18) + 48

@@ -22,6 +22,7 @@ from tidemark.results.tables.table import SYSTEM, Column, Table, markdown_grid, 
 BEGIN, END = "<!-- reference: './tidemark artifact' writes this -->", "<!-- /reference -->"
 OF_STUDIES = "<!-- studies: './tidemark artifact' writes this -->"
 ADVICE = "<!-- advice: './tidemark artifact' writes this -->"
+POLICIES = "<!-- policies of upkeep: './tidemark artifact' writes this -->"
 OF = "<!-- reference of {}: './tidemark artifact' writes this -->"
 MATRIX = "matrix"
 LIGHT, DARK = "docs/images/glance.svg", "docs/images/glance-dark.svg"  # the first page's picture

@@ -163,7 +163,8 @@ class OwnConsumer:
     def _launch(self, order: Order) -> None:
         if self._upkeep is not None and self._upkeep.beside:
             self._path.touch()
-            self._begin("the maintenance", UpkeepOrder(order.client_factory, self._upkeep, self._path))
+            assert self._table is not None
+            self._begin("the maintenance", UpkeepOrder(self._table.maintainer(), self._upkeep, self._path))
         self._begin("the consumer", order)
 
     def _begin(self, name: str, order: Order | UpkeepOrder) -> None:

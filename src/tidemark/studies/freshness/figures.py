@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 
@@ -10,12 +10,13 @@ import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from tidemark.analysis.formatting import listed
 from tidemark.analysis.measures import NotAvailable
 from tidemark.analysis.metrics import Metric, require
-from tidemark.planner.frontier import unbeaten
+from tidemark.planner.frontier import PolicyCost, unbeaten
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec, Look
 from tidemark.results.tables.table import notes_of
@@ -23,7 +24,7 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.freshness import metrics
 from tidemark.studies.freshness.capacity import AGE_P95, STEP_CPU, STEP_FILES, OfStep, capacity
-from tidemark.studies.freshness.frontier import frontier_sentence, pipeline_costs, policy_costs
+from tidemark.studies.freshness.frontier import PipelineCost, frontier_sentence, pipeline_costs, policy_costs
 from tidemark.studies.freshness.settings import FreshnessSettings
 
 NOTES = notes_of(__file__)
@@ -144,46 +145,71 @@ def cost(context: FigureContext) -> DrawnFigure:
 
 
 def frontier(context: FigureContext) -> DrawnFigure:
-    """Draw the p99 age when seen (across) by CPU-seconds, a mark per policy of upkeep; unbeaten ones are joined."""
+    """Draw the p99 age when seen (across) by CPU-seconds, a mark per policy of upkeep, in a panel per rate.
+
+    Policies that no other one beats are joined; with several rates, only they and the pipelines have labels.
+    """
     every = require(policy_costs(context.measures), "no policy of upkeep was measured")
-    rate = _rate([series for series, _ in every])
-    found = [(series, cost) for series, cost in every if cost.rate == rate]
-    best = unbeaten(cost for _, cost in found)
-    made = style.frame(style.PAGE, 3.0)
-    axes = made.axes(0.55, 1.75)
-    axes.margins(x=0.2, y=0.1)  # for labels beside the outermost marks
-    points = [
-        {"system": series.title, **asdict(Point(cost.fresh_s, cost.cpu_s, _upkeep_label(series), False))}
-        for series, cost in found
-    ]
-    frame = pd.DataFrame(points).sort_values(["system", "age", "cost"])
-    plots.lines(axes, frame, "age", "cost", context.look, joined=False, legend=True)
-    piped = pipeline_costs(context.measures, rate)
-    if piped:
-        points = [
-            {"system": each.series.title, **asdict(Point(each.fresh_s, each.cpu_s, each.interval, False))}
-            for each in piped
-        ]
-        plots.lines(axes, points, "age", "cost", context.look, joined=False, hollow=True, legend=True)
-        frame = pd.concat([frame, pd.DataFrame(points)])
-    line = [each.fresh_s for each in best], [each.cpu_s for each in best]
-    axes.plot(*line, color=style.FAINT, linewidth=0.8, zorder=0)
-    plots.log_axis(axes)
-    plots.log_axis(axes, "y")
-    _say(axes, frame, context.look)
-    axes.grid()
-    axes.set_xlabel("age when seen, p99 (s), log scale")
-    axes.set_ylabel("CPU-seconds, a million events, log scale")
-    plots.legend_beside(axes)
-    notes = [*NOTES("freshness-frontier", rate=rate), context.run_set.coverage]
-    if piped:
+    rates = sorted({cost.rate for _, cost in every})
+    piped = {rate: pipeline_costs(context.measures, rate) for rate in rates}
+    of_pipelines = [each for rate in rates for each in piped[rate]]
+    several = len(rates) > 1
+    figure = Figure()
+    panels = [figure.add_subplot() for _ in rates]
+    made = style.tiled(figure, panels, 1 + several, tall=2.1 if several else 3.0, gap=0.62, left=0.5, right=1.75,
+                       above=0.15 if several else 0.0)  # fmt: skip
+    owner = panels[several]  # of the legend, right above
+    for axes, rate in zip(panels, rates, strict=True):
+        found = [(series, cost) for series, cost in every if cost.rate == rate]
+        best = unbeaten(cost for _, cost in found)
+        axes.margins(x=0.2, y=0.1)  # for labels beside the outermost marks
+        policies = _marks([(series, cost, _upkeep_label(series)) for series, cost in found])
+        intervals = _marks([(each.series, each, each.interval) for each in piped[rate]])
+        for marks, drawn, hollow in ((policies, [series for series, _ in every], False),
+                                     (intervals, [each.series for each in of_pipelines], True)):  # fmt: skip
+            here = pd.concat([marks, _unmarked(drawn, marks)]) if axes is owner else marks
+            if len(here):
+                plots.lines(axes, here, "age", "cost", context.look, joined=False, hollow=hollow, legend=axes is owner)
+        line = [each.fresh_s for each in best], [each.cpu_s for each in best]
+        axes.plot(*line, color=style.FAINT, linewidth=0.8, zorder=0)
+        plots.log_axis(axes)
+        plots.log_axis(axes, "y")
+        named = _marks([(series, cost, _upkeep_label(series)) for series, cost in found if cost in best])
+        _say(axes, pd.concat([named if several else policies, intervals]), context.look)
+        axes.grid()
+        axes.set_xlabel("age when seen, p99 (s), log scale")
+        axes.set_ylabel("CPU-s, a million events" if several else "CPU-seconds, a million events, log scale")
+        if several:
+            axes.set_title(f"{rate:,} events/s", loc="left", fontsize=style.TEXT)
+    plots.legend_beside(owner)
+    said = " and ".join(f"{rate:,}" for rate in rates)
+    notes = [*NOTES("freshness-frontier", rate=said), context.run_set.coverage]
+    if several:
+        notes.append("Only policies that no other one beats, and pipelines, have labels.")
+    if of_pipelines:
+        words = f" ({listed([each.words for each in of_pipelines])})" if not several else ""
         notes.append(
-            f"Hollow: pipelines, at the commit interval that they are told ({listed([each.words for each in piped])}). "
+            f"Hollow: pipelines, at the commit interval that they are told{words}. "
             "Their stalls are not seen from outside, so they are not compared with the line."
         )
-    drawn = [*(series for series, _ in found), *(each.series for each in piped)]
-    runs = [run for series in drawn for run in series.counted_runs]
-    return context.finish(made, FRONTIER_TITLE, notes, runs, frontier_sentence([cost for _, cost in found]))
+    runs = [run for series, _ in every for run in series.counted_runs]
+    runs += [run for each in of_pipelines for run in each.series.counted_runs]
+    return context.finish(made, FRONTIER_TITLE, notes, runs, frontier_sentence([cost for _, cost in every]))
+
+
+MARK = ("system", "age", "cost", "said")
+
+
+def _marks(points: Sequence[tuple[Series, PolicyCost | PipelineCost, str]]) -> pd.DataFrame:
+    """Return a row per mark, with its label."""
+    rows = [(series.title, cost.fresh_s, cost.cpu_s, said) for series, cost, said in points]
+    return pd.DataFrame(rows, columns=MARK).sort_values([*MARK[:3]])
+
+
+def _unmarked(every: Sequence[Series], marks: pd.DataFrame) -> pd.DataFrame:
+    """Return rows without a mark for the legend: the systems of `every` that have none here."""
+    seen = set(marks["system"])
+    return pd.DataFrame({"system": [title for title in dict.fromkeys(s.title for s in every) if title not in seen]})
 
 
 def _upkeep_label(series: Series) -> str:

@@ -288,7 +288,8 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
     def _await_upkeep(self, window: FreshnessWindow, upkeep: Upkeep) -> None:
         """Wait until the upkeep that the last commit made due has ended: the consumer's end would interrupt it."""
         assert isinstance(self._moving, OwnConsumer)
-        operations = upkeep.operations(self._table.operations(self._table.options)) if upkeep.kinds else ()
+        client = upkeep.maintainer(type(self._table))
+        operations = upkeep.operations(client.operations(self._table.options)) if upkeep.kinds else ()
         deadline = time.monotonic() + WARM_SECONDS
         rows = window.warm + window.events
         while not (self.is_cancelled or self._moving.account().has_ended(rows, upkeep, operations)):

@@ -22,8 +22,11 @@ EVENT = "event"  # one commit per event
 POLICY = re.compile(r"event|([1-9]\d*)(ms|s|rows)")
 KILLS, RAMP, UPKEEP = "kills", "ramp", "upkeep"
 # Systems whose upkeep is measured wherever the first is, even if the section does not list them: the same lake with
-# inlined rows, and the same table by another client.
-ALSO = {"ducklake": ("ducklake-inlined-postgres", "ducklake-inlined"), "iceberg-pyiceberg": ("iceberg-duckdb",)}
+# inlined rows or another catalog, and the same table by another client.
+ALSO = {
+    "ducklake": ("ducklake-inlined-postgres", "ducklake-inlined", "ducklake-quack"),
+    "iceberg-pyiceberg": ("iceberg-duckdb",),
+}
 PRODUCER, MOVING = "producer", "pipeline"  # groups of processes: the sender of events, and their mover into the table
 
 

@@ -64,6 +64,10 @@ class Upkeep:
         where = " by a process beside the writer" if self.beside else ""
         return f"{' and '.join(self.kinds)} after {self.every:,} commits{where}"
 
+    def maintainer(self, table: type[TableSystem]) -> type[TableSystem]:
+        """Return the system whose client does it for a table of the system `table`."""
+        return table.maintained_by or table if self.beside else table
+
     def operations(self, offered: Sequence[str]) -> tuple[str, ...]:
         """Return those of the `offered` operations of a client that belong to it, in the client's order."""
         if ALL in self.kinds:
@@ -75,12 +79,13 @@ class Upkeep:
         """Return why no client of `table` can do it, in words for tables; None if one can."""
         if not self.kinds:
             return None
-        if refused := table.refuses_maintenance(options):
+        client = self.maintainer(table)
+        if refused := client.refuses_maintenance(options):
             return refused
-        offered = table.operations(options)
+        offered = client.operations(options)
         for kind in self.kinds:
             if kind != ALL and not set(KINDS[kind]) & set(offered):
-                return f"{table.title}: no {kind} is among its client's maintenance ({', '.join(offered)})"
+                return f"{client.title}: no {kind} is among its client's maintenance ({', '.join(offered)})"
         return None
 
 

@@ -51,7 +51,10 @@ def commits(ask: Ask) -> int:
 
 
 def history(ask: Ask, table: str) -> list[Committed]:
-    """Return the snapshots that added rows to `table`, in files or inlined, in order; of a catalog in PostgreSQL."""
+    """Return the snapshots that added rows to `table`, in files or inlined, in order.
+
+    SQLite, which has no `extract`, cannot answer it.
+    """
     counted: dict[int, int] = dict(ask(ADDED.format(literal(table))))
     for (inlined,) in ask(INLINED.format(literal(table))):
         for snapshot, count in ask(f"SELECT begin_snapshot, count(*) FROM {identifier(inlined)} GROUP BY 1"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -18,12 +18,12 @@ from tidemark.systems.base import NONE_PER_WRITE, USERS_OWN, Capability, Context
 from tidemark.systems.catalogs.databases import Ask, open_postgres
 from tidemark.systems.duckdb_client import DUCKDB, connect, literal, reader_name
 from tidemark.systems.ducklake import catalog
-from tidemark.systems.ducklake.table import TABLE_NAME, DuckLakePostgresOptions, Inlining, SharedCatalog
+from tidemark.systems.ducklake.table import DuckLakePostgresOptions, Inlining, SharedCatalog
 from tidemark.systems.object_store import promise
 from tidemark.systems.postgres_catalog import POSTGRES_COMMIT, promised, shown, without_password
-from tidemark.systems.tables import Committed
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
 REFUSES_INFINITY = "DuckLake 0.3 cannot inline infinite numbers into PostgreSQL"
@@ -44,7 +44,6 @@ class CatalogInPostgres(SharedCatalog):
     """DuckLake with its own catalog database in PostgreSQL; its password never appears in SQL."""
 
     catalog: str = "PostgreSQL"
-    # A catalog in a file is open to one process at a time, so that commits cannot conflict there.
     capabilities: frozenset[Capability] = SharedCatalog.capabilities | {Capability.MAINTENANCE, Capability.HISTORY}
     needs: ClassVar[tuple[type[Service], ...]] = (Postgres,)
     Options: ClassVar[type[Options]] = DuckLakePostgresOptions
@@ -88,14 +87,6 @@ class CatalogInPostgres(SharedCatalog):
 
     def _open_query(self) -> AbstractContextManager[Ask]:
         return open_postgres(self._postgres, self._database)
-
-    def visible_rows(self) -> int:
-        with self._open_query() as ask:
-            return catalog.visible_rows(ask, TABLE_NAME)
-
-    def history(self) -> Sequence[Committed]:
-        with self._open_query() as ask:
-            return catalog.history(ask, TABLE_NAME)
 
     def refused(self) -> int:
         with self._open_query() as ask:
@@ -148,7 +139,11 @@ class DuckLakeQuack(SharedCatalog):
     notes: tuple[str, ...] = (NOT_ATOMIC,)
     extensions: tuple[str, ...] = ("ducklake", *PROTOCOL)
     needs: ClassVar[tuple[type[Service], ...]] = (Quack,)
-    capabilities: frozenset[Capability] = SharedCatalog.capabilities | {Capability.BUNDLES}
+    capabilities: frozenset[Capability] = SharedCatalog.capabilities | {
+        Capability.BUNDLES,
+        Capability.MAINTENANCE,
+        Capability.HISTORY,
+    }
     durability: Durability = Durability(
         "The server's DuckDB flushes its log at each of the six statements that a commit is; the client leaves the "
         "Parquet file to the page cache.",
@@ -173,10 +168,21 @@ class DuckLakeQuack(SharedCatalog):
     def _asks_by(self) -> str:
         return f"{reader_name('quack')} (the catalog's tables, without DuckLake)"
 
+    @cached_property
+    def _asking(self) -> duckdb.DuckDBPyConnection:
+        """DuckDB that asks the server; opening one takes longer than an answer."""
+        connection = connect(PROTOCOL, self.context.directory, check=False)
+        connection.execute(self._catalog.secret())
+        return connection
+
     @contextmanager
     def _open_query(self) -> Iterator[Ask]:
         """Yield a function that has the server answer a query."""
-        with connect(PROTOCOL, self.context.directory, check=False) as connection:
-            connection.execute(self._catalog.secret())
+        with self._asking.cursor() as cursor:
             address = literal(self._catalog.address)
-            yield lambda query: connection.sql(f"FROM quack_query({address}, {literal(query)})").fetchall()
+            yield lambda query: cursor.sql(f"FROM quack_query({address}, {literal(query)})").fetchall()
+
+    def close(self) -> None:
+        super().close()
+        if "_asking" in self.__dict__:
+            self.__dict__.pop("_asking").close()

@@ -18,7 +18,7 @@ from tidemark.systems.duckdb_client import DUCKDB, identifier, literal
 from tidemark.systems.duckdb_table import DuckDBClientFactory, DuckDBSystem
 from tidemark.systems.ducklake import catalog
 from tidemark.systems.full_durability import DurabilityOptions
-from tidemark.systems.tables import and_pyarrow
+from tidemark.systems.tables import Committed, and_pyarrow
 from tidemark.systems.writers import commit_retries_option
 
 if TYPE_CHECKING:
@@ -248,6 +248,14 @@ class SharedCatalog(DuckLakeTable):
     def commits(self) -> int:
         with self._open_query() as ask:
             return catalog.commits(ask)
+
+    def visible_rows(self) -> int:
+        with self._open_query() as ask:
+            return catalog.visible_rows(ask, TABLE_NAME)
+
+    def history(self) -> Sequence[Committed]:
+        with self._open_query() as ask:
+            return catalog.history(ask, TABLE_NAME)
 
     def _attachments(self) -> tuple[str, ...]:
         return (*super()._attachments(), *self.options.statements)

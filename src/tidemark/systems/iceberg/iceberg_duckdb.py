@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,7 +14,9 @@ from tidemark.systems.duckdb_table import DuckDBSystem
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.catalog import EXTENSIONS, attachments, refuses
 from tidemark.systems.iceberg.catalog import SQL_CATALOG as CATALOG
+from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergClientFactory
 from tidemark.systems.iceberg.table import TABLE, IcebergOptions, IcebergTable
+from tidemark.systems.tables import Committed, TableSystem
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +50,10 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
         Capability.PLANS,
         Capability.READ_BY_OTHERS,
         Capability.WRITERS,
+        Capability.HISTORY,
     }
+    no_maintenance: ClassVar[str] = "DuckDB has no call that maintains it; PyIceberg's client can, beside the writer"
+    maintained_by: ClassVar[type[TableSystem] | None] = IcebergPyIceberg
     # The writer of 1.4.4 ignores the table's property.
     compressions: ClassVar[frozenset[str]] = frozenset({"snappy"})
     time_limit: ClassVar[str | None] = TIMEOUT
@@ -80,6 +85,25 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
         wait = () if self.context.answer_s is None else (f"SET {TIMEOUT} = {self.context.answer_s}",)
         client = f"SET {CLIENT_SETTING} = {literal(self.options.http_client)}"
         return (client, *wait, *attachments(self._rest, self.folder))
+
+    # DuckDB's summaries of snapshots hold no numbers of rows; its lists of manifests do.
+    def visible_rows(self) -> int:
+        table = self._load()
+        snapshot = table.current_snapshot()
+        manifests = [] if snapshot is None else snapshot.manifests(table.io)
+        return sum((each.added_rows_count or 0) + (each.existing_rows_count or 0) for each in manifests)
+
+    def history(self) -> Sequence[Committed]:
+        table = self._load()
+        found = []
+        for snapshot in sorted(table.snapshots(), key=lambda each: each.sequence_number or 0):
+            own = [each for each in snapshot.manifests(table.io) if each.added_snapshot_id == snapshot.snapshot_id]
+            if rows := sum(each.added_rows_count or 0 for each in own):
+                found.append(Committed(float(snapshot.timestamp_ms), rows))
+        return found
+
+    def maintainer(self) -> PyIcebergClientFactory:
+        return PyIcebergClientFactory(self._access(self.folder), self.identifier, self.context.threads)
 
     @property
     def reader(self) -> str:
