@@ -199,10 +199,11 @@ def _print_policies(rate: int, fresh_s: float, results: Path | None, as_json: bo
     from dataclasses import asdict
 
     from tidemark.pipeline.commit_costs import POLICIES, read_costs
-    from tidemark.planner.frontier import near, unbeaten
+    from tidemark.planner.frontier import cheapest_of_others, near, unbeaten
 
     measured, place = read_costs(results, upkeep=True)
-    best = unbeaten(near(rate, measured.policies))
+    nearby = near(rate, measured.policies)
+    best = unbeaten(nearby)
     sizes = "freshness.protocols.quick"
     own = _to_measure(UPKEEP_PRESET, f" --config {sizes}.rate={rate} '{sizes}.upkeep.rates=[{rate}]'")
     if not best:
@@ -225,6 +226,11 @@ def _print_policies(rate: int, fresh_s: float, results: Path | None, as_json: bo
         print(f"{f'{each.stack}: ' if several else ''}{each.sentence}")
     if not enough:
         print(f"none within {fresh_s:g} s; the freshest: {best[0].sentence}")
+    cheapest = cheapest_of_others(nearby, best, fresh_s)
+    if cheapest:
+        print("Of each other system, the one with the least processor time:")
+        for each in cheapest:
+            print(f"{f'{each.stack}: ' if several else ''}{each.sentence}")
 
 
 def _to_measure(preset: str, values: str = "") -> str:

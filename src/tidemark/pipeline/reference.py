@@ -266,7 +266,8 @@ def build_artifact(configuration: Path, kept: Path) -> dict[str, str]:
     """Return ARTIFACT.md and the pages of claims, from the plans, all claims and the reference results in `kept`."""
     rows = [unjudged(claim, book, "") for book in books() for claim in load_claims(book)]
     commands = {command: seconds_of(configuration, command) for command in {row.retest.command for row in rows}}
-    return artifact(efforts(configuration), Ledger(rows, commands, content.read_references(kept), MAJOR))
+    tested = [each for each in content.read_references(kept) if each.tests_claims]
+    return artifact(efforts(configuration), Ledger(rows, commands, tested, MAJOR))
 
 
 @cache

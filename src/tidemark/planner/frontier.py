@@ -61,6 +61,16 @@ def near(rate: float, policies: Sequence[PolicyCost]) -> list[PolicyCost]:
     return [each for each in policies if each.rate == rates[0]]
 
 
+def cheapest_of_others(policies: Sequence[PolicyCost], best: Sequence[PolicyCost], fresh_s: float) -> list[PolicyCost]:
+    """Return, for each system without a policy among `best`, the cheapest of `policies` that is as fresh as asked."""
+    found: dict[tuple[str, str], PolicyCost] = {}
+    for each in sorted(policies, key=lambda policy: policy.cpu_s):
+        key = each.system, each.stack
+        if each.fresh_s <= fresh_s and key not in {(other.system, other.stack) for other in best}:
+            found.setdefault(key, each)
+    return list(found.values())
+
+
 def beaten_by(policy: PolicyCost, policies: Sequence[PolicyCost]) -> PolicyCost | None:
     """Return the unbeaten policy that beats `policy` with the least processor time; None if none does."""
     stronger = [each for each in unbeaten(policies) if each.beats(policy)]

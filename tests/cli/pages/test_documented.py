@@ -15,6 +15,7 @@ from tests.runs.runset import DELTA, DUCKLAKE, INLINED, NULL, PYICEBERG, batched
 from typer.testing import CliRunner
 
 from tidemark.cli.main import app
+from tidemark.cli.planning import UPKEEP_PRESET
 from tidemark.pipeline import build
 from tidemark.results.archive.pack import write_archive
 
@@ -152,6 +153,9 @@ def test_documented_command_without_measurement_runs(command: str, places: Place
     if words[0] == "archive":
         words[1] = str(workspace / "mine.zip")
     done = CliRunner().invoke(app, words)
+    if "--upkeep" in words:  # of runs without a policy
+        assert f"./tidemark all --preset {UPKEEP_PRESET} " in str(done.exception)
+        return
     if words[0] == "advise":  # of runs with two batch sizes
         assert "no system is predicted" in str(done.exception) and "./tidemark all --preset advise (" in done.stdout
         return

@@ -19,10 +19,19 @@ from tests.studies.freshness.records import RECORD
 
 from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.measure.oracle import compare
-from tidemark.planner.frontier import PolicyCost, beaten_by, unbeaten
+from tidemark.planner.frontier import PolicyCost, beaten_by, cheapest_of_others, unbeaten
 from tidemark.runs.manifest import Footprint
 from tidemark.studies.freshness.frontier import frontier_sentence, policy_costs
-from tidemark.studies.freshness.metrics import CPU, PEAK, STALL, UPKEEP_CPU, UPKEEP_PEAK, UPKEEP_WRITTEN, WRITTEN
+from tidemark.studies.freshness.metrics import (
+    CPU,
+    LONGEST_CALL,
+    PEAK,
+    STALL,
+    UPKEEP_CPU,
+    UPKEEP_PEAK,
+    UPKEEP_WRITTEN,
+    WRITTEN,
+)
 from tidemark.studies.freshness.record import FreshnessRecord, UpkeepCall, UpkeepRecord
 from tidemark.studies.freshness.upkeep import COMMIT, DONE, Account, Call, Upkeep, UpkeepOrder, UpkeepWriter, keep
 from tidemark.systems.registry import of_kind
@@ -31,7 +40,7 @@ from tidemark.systems.writers import ClientFactory, CommitStatus, TableWriter
 
 SECOND, BEGIN_NS = 1_000_000_000, 1_000_000_000_000
 EVENTS = 100
-METRICS = (STALL, PEAK, UPKEEP_PEAK, WRITTEN, UPKEEP_CPU, UPKEEP_WRITTEN, CPU)
+METRICS = (STALL, LONGEST_CALL, PEAK, UPKEEP_PEAK, WRITTEN, UPKEEP_CPU, UPKEEP_WRITTEN, CPU)
 
 
 class Overtaken(Exception):
@@ -223,6 +232,9 @@ def test_planted_policy_that_another_one_beats_is_not_on_the_frontier() -> None:
     assert unbeaten(every) == [fresh, same, cheap, calm, alone], "equal policies do not beat one another"
     assert beaten_by(beaten, every) == cheap and beaten_by(fresh, every) is None
     assert unbeaten([cost("g", 1.0, 1, 1), cost("h", 1.0, 1, 2)]) == [cost("g", 1.0, 1, 1)]
+    other = replace(cost("i", 1.0, 300, 9.0), system="delta-rs")
+    dearer, late = replace(other, cpu_s=301.0), replace(other, cpu_s=1.0, fresh_s=3.0)
+    assert cheapest_of_others([*every, late, dearer, other], [fresh], 2.5) == [other]
     said = frontier_sentence(every)
     assert "At 10 events/s, 1 of 1 policies" in said and "At 1,000 events/s, 4 of 5 policies" in said
     assert "DuckLake b: 2.0 s fresh, 9.0 CPU-s a million events, longest stall 0.60 s" in said
@@ -272,7 +284,7 @@ def test_table_with_a_planted_duplicate_row_is_no_policy_to_choose() -> None:
 def test_metrics_of_a_policy_are_of_events_bytes_and_calls() -> None:
     run = series("1s", "merge-50", list(range(EVENTS))).runs[0]
     found = [cast(Any, each.how)(run).value for each in METRICS]
-    assert found == pytest.approx([0.6, 1.0, 2.0, 50.0, 25.0, 10.0, 1e4])
+    assert found == pytest.approx([0.6, 0.5, 1.0, 2.0, 50.0, 25.0, 10.0, 1e4])
     left = SimpleNamespace(manifest=run.manifest, record={FreshnessRecord: RECORD}.get)
     with pytest.raises(NotAvailable, match="no policy of upkeep"):
         cast(Any, STALL.how)(left)

@@ -74,3 +74,5 @@ def test_late_events_are_not_lost() -> None:
     assert not is_unfinished(oracle(3), gave_up=False)  # all were counted, and some are missing
     assert not is_unfinished(oracle(3, doubled=1), gave_up=True)
     assert not is_unfinished(oracle(0), gave_up=True)
+    assert is_unfinished(oracle(3), gave_up=True, acknowledged=7)
+    assert not is_unfinished(oracle(3), gave_up=True, acknowledged=8), "a row that was acknowledged is lost, not late"

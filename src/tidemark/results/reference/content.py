@@ -18,6 +18,7 @@ from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import Estimate
 from tidemark.errors import AnalysisError
 from tidemark.paths import remove_others, write_if_changed
+from tidemark.results.claims.claims import UNTESTED
 from tidemark.results.claims.judge import THESIS, ClaimReport, ClaimVerdict, Row
 from tidemark.results.tables.table import PER_RUN, Table
 from tidemark.runs.runset import RunSet
@@ -182,6 +183,11 @@ class Reference:
     figure: Figure | None = None
     schema_version: int = SCHEMA_VERSION
     runs: tuple[RunValues, ...] = ()
+
+    @property
+    def tests_claims(self) -> bool:
+        """False if no claim was tested: results of one question, such as policies of upkeep, are nothing to expect."""
+        return any(each.verdict != UNTESTED for each in self.held)
 
     @property
     def days(self) -> tuple[str, ...]:

@@ -48,13 +48,15 @@ def _numbers(kept: Path) -> dict[str, list[Numbers]]:
     found: dict[str, list[Numbers]] = {}
     for place, reference in zip(folders(kept), read_references(kept), strict=True):
         path = place / TABLES / "matrix.json"
-        if not path.is_file():
+        if not path.is_file() or not reference.tests_claims:
             continue
         matrix = read_table(path)
         for row in records(matrix):
             cells = [(column.title, row[column.key]) for column in matrix.columns]
             shown = tuple((head, estimate_text(cell)) for head, cell in cells if isinstance(cell, Estimate))
-            found.setdefault(str(row["system"]), []).append(Numbers(reference.about.study, str(row["stack"]), shown))
+            if shown:
+                numbers = Numbers(reference.about.study, str(row["stack"]), shown)
+                found.setdefault(str(row["system"]), []).append(numbers)
     for own in found.values():
         own.sort(key=lambda each: each.stack != CURRENT)  # today's releases first
     return found
@@ -98,7 +100,7 @@ def _page(
         yield ""
     yield "## Numbers\n"
     if not found:
-        yield "There are none in `reference/`: it is not measured by default, or no study has measured it there.\n"
+        yield "There are none in `reference/`: it is not measured by default, or has no value in the first table of a study.\n"
     for each in found:
         yield f"### {each.study}, stack {each.stack}\n"
         yield markdown_grid(("", "value"), each.cells)

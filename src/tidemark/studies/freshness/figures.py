@@ -72,11 +72,15 @@ def _point(context: FigureContext, series: Series, quantity: Metric, of_step: Of
     return Point(age, spent, f"{rate:,}/s" if climbs else _named(series), climbs)
 
 
-def _say(axes: Axes, frame: pd.DataFrame, look: Look) -> None:
-    """Label each mark, at the nearest position that overlaps no mark and no other label."""
+def _say(axes: Axes, frame: pd.DataFrame, look: Look, others: pd.DataFrame | None = None) -> None:
+    """Label each mark, at the nearest position that overlaps no mark and no other label.
+
+    With `others`, marks without a label, labels end where the axes do, as other axes are beside them.
+    """
     dots = matplotlib.rcParams["figure.dpi"] / 72  # pixels per point
     marks = [axes.transData.transform((point.age, point.cost)) for point in frame.itertuples()]
-    taken = [Bbox.from_bounds(x - 3 * dots, y - 3 * dots, 6 * dots, 6 * dots) for x, y in marks]
+    bare = [] if others is None else [axes.transData.transform((each.age, each.cost)) for each in others.itertuples()]
+    taken = [Bbox.from_bounds(x - 3 * dots, y - 3 * dots, 6 * dots, 6 * dots) for x, y in (*marks, *bare)]
     places = [(far, turn) for far in range(4, 40, 4) for turn in np.linspace(0, 2 * np.pi, 16, endpoint=False)]
     for point, (x, y) in zip(frame.itertuples(), marks, strict=True):
         wide, tall = 72 * style.CHARACTER * len(point.said), style.SMALL
@@ -86,6 +90,7 @@ def _say(axes: Axes, frame: pd.DataFrame, look: Look) -> None:
             if (
                 not box.count_overlaps(taken)
                 and axes.bbox.padded(dots * tall).fully_containsx(box.x0)
+                and (others is None or axes.bbox.fully_containsx(box.x1))
                 and (axes.bbox.fully_containsy(box.y0) and axes.bbox.fully_containsy(box.y1))
             ):
                 break
@@ -175,7 +180,7 @@ def frontier(context: FigureContext) -> DrawnFigure:
         plots.log_axis(axes)
         plots.log_axis(axes, "y")
         named = _marks([(series, cost, _upkeep_label(series)) for series, cost in found if cost in best])
-        _say(axes, pd.concat([named if several else policies, intervals]), context.look)
+        _say(axes, pd.concat([named if several else policies, intervals]), context.look, policies if several else None)
         axes.grid()
         axes.set_xlabel("age when seen, p99 (s), log scale")
         axes.set_ylabel("CPU-s, a million events" if several else "CPU-seconds, a million events, log scale")

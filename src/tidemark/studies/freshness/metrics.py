@@ -21,7 +21,7 @@ from tidemark.planner.cost_model import Age
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.freshness.capacity import CAPACITY, MILLION, NOT_ONCE, SECONDS, growth_of_age, why_no_cpu
-from tidemark.studies.freshness.record import FreshnessRecord, UpkeepRecord, is_unfinished
+from tidemark.studies.freshness.record import FreshnessRecord, UpkeepCall, UpkeepRecord, is_unfinished
 from tidemark.studies.freshness.settings import FreshnessSettings
 
 LATE = "it was stopped before all events were visible"
@@ -38,7 +38,9 @@ def sound(run: Run) -> Run:
 
 def unfinished(run: Run) -> bool:
     """Return True if the run was stopped before all events were visible, and nothing else is wrong."""
-    return is_unfinished(run.manifest.oracle, run.record(FreshnessRecord).gave_up)
+    record = run.record(FreshnessRecord)
+    acknowledged = record.upkeep.acknowledged if record.upkeep else 0
+    return is_unfinished(run.manifest.oracle, record.gave_up, acknowledged)
 
 
 def _age(run: Run, column: str, probability: float) -> BootstrapEstimate:
@@ -135,10 +137,18 @@ def _upkeep(run: Run) -> UpkeepRecord:
     return require(sound(run).record(FreshnessRecord).upkeep, "its series has no policy of upkeep")
 
 
+def _calls(run: Run) -> tuple[UpkeepCall, ...]:
+    return require(_upkeep(run).calls, "there was no upkeep")
+
+
 def _stall(run: Run) -> BootstrapEstimate:
     found = _upkeep(run)
     require(found.commits, "no commit began in the window")
     return known(found.longest_busy_s)
+
+
+def _longest_call(run: Run) -> BootstrapEstimate:
+    return known(max(call.seconds for call in _calls(run)))
 
 
 def _peak(run: Run) -> BootstrapEstimate:
@@ -146,8 +156,7 @@ def _peak(run: Run) -> BootstrapEstimate:
 
 
 def _peak_of_upkeep(run: Run) -> BootstrapEstimate:
-    calls = require(_upkeep(run).calls, "there was no upkeep")
-    return known(max(call.peak_bytes for call in calls) / MILLION)
+    return known(max(call.peak_bytes for call in _calls(run)) / MILLION)
 
 
 def _written(run: Run) -> BootstrapEstimate:
@@ -208,6 +217,7 @@ SLOPE = Metric("lag slope", "s/s", "Growth of the lag", _slope, LOWER, signed=Tr
 CPU = Metric("CPU", "CPU-s", "CPU-seconds, a million events", _cpu, LOWER)
 FILES = Metric("files", "files", "Files, a million events", _files, LOWER)
 STALL = Metric("stall", "s", "Longest stall of the writer", _stall, LOWER)
+LONGEST_CALL = Metric("longest call", "s", "Longest call of upkeep", _longest_call, LOWER)
 PEAK = Metric("peak", "MB", "Peak memory of the writer", _peak, LOWER)
 UPKEEP_PEAK = Metric("upkeep peak", "MB", "Peak memory in upkeep", _peak_of_upkeep, LOWER)
 WRITTEN = Metric("written", "MB", "MB written, a million events", _written, LOWER)
@@ -218,7 +228,7 @@ WRONG = Metric("not once", "", "Share of events that are not there once", not_on
 QUANTITIES = MetricSet(
     all=(
         SEEN_P50, SEEN_P95, SEEN_P99, SEEN_MAX, MADE_P50, MADE_P95, MADE_P99, RATE, COMMITS, ROWS, SLOPE, CPU, FILES,
-        WRONG, CAPACITY, STALL, PEAK, UPKEEP_PEAK, WRITTEN, UPKEEP_CPU, UPKEEP_WRITTEN,
+        WRONG, CAPACITY, STALL, LONGEST_CALL, PEAK, UPKEEP_PEAK, WRITTEN, UPKEEP_CPU, UPKEEP_WRITTEN,
     ),
     headline=(SEEN_P50, SEEN_P99, RATE),
     code=("studies/freshness/metrics.py", "studies/freshness/capacity.py", "studies/freshness/record.py"),

@@ -359,7 +359,7 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
         show("oracle")
         self._oracle = oracle = consult(self._table, window.warm + window.events)
         footprint = self._table.footprint()
-        whole = oracle.verdict or is_unfinished(oracle, self._gave_up)
+        whole = oracle.verdict or is_unfinished(oracle, self._gave_up, self._account.acknowledged)
         if whole and oracle.applicable and self._settings.is_steady:
             self._reads = timed_reads(self._table, oracle.found, footprint, show)
         return CheckResult(oracle, footprint)
@@ -367,7 +367,7 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
     def describe(self, window: FreshnessWindow) -> RunMetadata:
         oracle, settings = self._oracle, self._settings
         wrong = []
-        if is_unfinished(oracle, self._gave_up):
+        if is_unfinished(oracle, self._gave_up, self._account.acknowledged):
             wrong.append(
                 f"of {oracle.expected:,} events {oracle.missing:,} were not visible {settings.drain_seconds:g} s after "
                 "the last one, when it was stopped: whether they would have come is not known"
@@ -376,6 +376,7 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
             wrong.append(
                 f"of {oracle.expected:,} events {oracle.missing:,} are not in the table, {oracle.duplicated:,} are "
                 f"there more than once, and {oracle.unexpected:,} rows are of no event"
+                + (f"; {self._account.acknowledged:,} were acknowledged" if self._upkeep else "")
             )
         if self._sent.latest_s > LATE_SECONDS:
             wrong.append(f"the producer was {self._sent.latest_s:.1f} s behind its own schedule at worst")

@@ -63,6 +63,7 @@ SHOWN = (
 )  # fmt: skip
 KEPT = (
     (metrics.SEEN_P50, "seen_p50"), (metrics.SEEN_P99, "seen_p99"), (metrics.STALL, "stall"),
+    (metrics.LONGEST_CALL, "longest_call"),
     (metrics.CPU, "cpu"), (metrics.UPKEEP_CPU, "cpu_upkeep"), (metrics.WRITTEN, "written"),
     (metrics.UPKEEP_WRITTEN, "written_upkeep"), (metrics.PEAK, "peak"), (metrics.UPKEEP_PEAK, "peak_upkeep"),
 )  # fmt: skip

@@ -212,7 +212,7 @@ class Account:
     def has_ended(self, rows: int, upkeep: Upkeep, operations: Sequence[str]) -> bool:
         """Return True if `rows` rows are committed and the `operations` that the last commit made due have returned."""
         commits = self._commits
-        if sum(call.rows for call in commits) < rows:
+        if self.acknowledged < rows:
             return False
         due = commits[-1].commit // upkeep.every * upkeep.every if commits and operations else 0
         return not due or any(call.operation == operations[-1] and call.commit >= due for call in self.calls)
@@ -220,6 +220,11 @@ class Account:
     def history(self) -> list[Committed]:
         """Return the commits as they were acknowledged: maintenance removes them from a table's own history."""
         return [Committed(call.began_ns / 1e6 + 1000 * call.seconds, call.rows) for call in self._commits]
+
+    @property
+    def acknowledged(self) -> int:
+        """Rows of acknowledged commits."""
+        return sum(call.rows for call in self._commits)
 
     @property
     def _commits(self) -> list[Call]:
@@ -249,4 +254,5 @@ class Account:
             longest_busy_s=max(busy.values(), default=0.0),
             peak_bytes=max((call.peak_bytes for call in of_writer), default=0),
             written_bytes=pairs(written_bytes),
+            acknowledged=self.acknowledged,
         )  # fmt: skip
