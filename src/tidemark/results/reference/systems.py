@@ -100,7 +100,7 @@ def _page(
         yield ""
     yield "## Numbers\n"
     if not found:
-        yield "There are none in `reference/`: it is not measured by default, or has no value in the first table of a study.\n"
+        yield "There are none in `reference/`: it is not measured by default, or no study's first table has a value.\n"
     for each in found:
         yield f"### {each.study}, stack {each.stack}\n"
         yield markdown_grid(("", "value"), each.cells)

@@ -43,8 +43,8 @@ class Upkeep(Struct, frozen=True, kw_only=True):
         tuple[Text, ...],
         UNIQUE,
         about(
-            "Names of 'systems'; others have no effect. ducklake-inlined-postgres, ducklake-inlined and "
-            "ducklake-quack are measured if ducklake is, iceberg-duckdb if iceberg-pyiceberg is."
+            "Names of 'systems'; others have no effect. ducklake-inlined-postgres, ducklake-inlined, "
+            "ducklake-quack and ducklake-sqlite are measured if ducklake is, iceberg-duckdb if iceberg-pyiceberg is."
         ),
     ]
     policies: Annotated[

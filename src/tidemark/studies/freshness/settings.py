@@ -24,7 +24,7 @@ KILLS, RAMP, UPKEEP = "kills", "ramp", "upkeep"
 # Systems whose upkeep is measured wherever the first is, even if the section does not list them: the same lake with
 # inlined rows or another catalog, and the same table by another client.
 ALSO = {
-    "ducklake": ("ducklake-inlined-postgres", "ducklake-inlined", "ducklake-quack"),
+    "ducklake": ("ducklake-inlined-postgres", "ducklake-inlined", "ducklake-quack", "ducklake-sqlite"),
     "iceberg-pyiceberg": ("iceberg-duckdb",),
 }
 PRODUCER, MOVING = "producer", "pipeline"  # groups of processes: the sender of events, and their mover into the table

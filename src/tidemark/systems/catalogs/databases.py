@@ -176,10 +176,12 @@ class FileDatabase(Database):
 
 
 @contextmanager
-def open_sqlite(path: Path) -> Iterator[Ask]:
+def open_sqlite(path: Path, *, locks: bool = True) -> Iterator[Ask]:
+    """Yield a function that answers queries of the file; without `locks`, in the midst of a commit as well."""
     import sqlite3
 
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+    way = "mode=ro" if locks else "immutable=1"
+    with closing(sqlite3.connect(f"{path.as_uri()}?{way}", uri=True)) as connection:
         yield lambda query: connection.execute(query).fetchall()
 
 

@@ -42,6 +42,7 @@ INLINED = """
 """
 
 
+MILLISECONDS = "extract(epoch FROM snapshot_time) * 1000"
 REFUSED = "SELECT xact_rollback FROM pg_stat_database WHERE datname = current_database()"
 
 
@@ -50,18 +51,16 @@ def commits(ask: Ask) -> int:
     return _number(ask, "SELECT count(*) FROM ducklake_snapshot")
 
 
-def history(ask: Ask, table: str) -> list[Committed]:
+def history(ask: Ask, table: str, milliseconds: str = MILLISECONDS) -> list[Committed]:
     """Return the snapshots that added rows to `table`, in files or inlined, in order.
 
-    SQLite, which has no `extract`, cannot answer it.
+    `milliseconds` is SQL for the Unix time of a snapshot.
     """
     counted: dict[int, int] = dict(ask(ADDED.format(literal(table))))
     for (inlined,) in ask(INLINED.format(literal(table))):
         for snapshot, count in ask(f"SELECT begin_snapshot, count(*) FROM {identifier(inlined)} GROUP BY 1"):
             counted[snapshot] = counted.get(snapshot, 0) + count
-    made: dict[int, float] = dict(
-        ask("SELECT snapshot_id, extract(epoch FROM snapshot_time) * 1000 FROM ducklake_snapshot")
-    )
+    made: dict[int, float] = dict(ask(f"SELECT snapshot_id, {milliseconds} FROM ducklake_snapshot"))
     return [Committed(float(made[number]), int(counted[number])) for number in sorted(counted) if number in made]
 
 

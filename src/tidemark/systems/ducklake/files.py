@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 from tidemark.systems.base import Capability, Context, Durability, PerWrite
 from tidemark.systems.catalogs.databases import Ask, open_sqlite, sqlite_settings
 from tidemark.systems.duckdb_client import DUCKDB, DuckDBReadClient, open_reader, reader_name
-from tidemark.systems.ducklake.table import DuckLakeTable, Inlining, SharedCatalog
-from tidemark.systems.tables import count_and_bytes
+from tidemark.systems.ducklake import catalog
+from tidemark.systems.ducklake.table import TABLE_NAME, DuckLakeTable, Inlining, SharedCatalog
+from tidemark.systems.tables import Committed, count_and_bytes
 
 CATALOG_FILE = "catalog.ducklake"  # its WAL lies next to it, with this name as prefix
 FILE_DURABILITY = Durability(
@@ -82,6 +83,7 @@ CLINGS = (
     "others until its process ends"
 )
 SYNCS = PerWrite(4, 4)
+MILLISECONDS = "(julianday(replace(snapshot_time, '+00', '')) - 2440587.5) * 86400000"
 
 
 class DuckLakeSqlite(SharedCatalog):
@@ -92,7 +94,11 @@ class DuckLakeSqlite(SharedCatalog):
     conflicts: ClassVar[tuple[str, ...]] = (*DuckLakeTable.conflicts, LOCKED)
     opens_within_s: ClassVar[float] = 10.0
     extensions: tuple[str, ...] = ("ducklake", "sqlite_scanner")
-    capabilities: frozenset[Capability] = SharedCatalog.capabilities | {Capability.MAINTENANCE, Capability.BUNDLES}
+    capabilities: frozenset[Capability] = SharedCatalog.capabilities | {
+        Capability.MAINTENANCE,
+        Capability.BUNDLES,
+        Capability.HISTORY,
+    }
     durability: Durability = Durability(
         "SQLite flushes its rollback journal and its file before it acknowledges the commit; the client leaves the "
         "Parquet file to the page cache.",
@@ -122,6 +128,15 @@ class DuckLakeSqlite(SharedCatalog):
 
     def _open_query(self) -> AbstractContextManager[Ask]:
         return open_sqlite(self._path)
+
+    def visible_rows(self) -> int:
+        # A lock would refuse the writer's commit (GIVES_UP, CLINGS). Without one, a commit is seen some ms too early.
+        with open_sqlite(self._path, locks=False) as ask:
+            return catalog.visible_rows(ask, TABLE_NAME)
+
+    def history(self) -> Sequence[Committed]:
+        with self._open_query() as ask:
+            return catalog.history(ask, TABLE_NAME, MILLISECONDS)
 
     def settings(self) -> Mapping[str, str]:
         return {
