@@ -149,6 +149,9 @@ def test_shipped_costs_answer_the_questions_of_the_help() -> None:
             each for each in found["systems"] if each["verdict"] == "would do"
         ]  # fmt: skip
         assert found["measured"] and fit, question
+    words = ["advise", "--upkeep", "--rate", "1000", "--fresh", "2s", "--results", str(REPOSITORY / "reference")]
+    said = CliRunner().invoke(app, words).stdout
+    assert said.count("DuckLake (SQLite): measured without readers' locks") == 1, "its costs alone would mislead"
 
 
 def test_unbeaten_policies_of_upkeep_are_named_or_the_command_that_tells(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +15,7 @@ from tidemark.errors import AnalysisError, ConfigError
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from tidemark.planner.frontier import PolicyCost
     from tidemark.planner.prediction import Answer, Load
 
 SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
@@ -231,6 +232,19 @@ def _print_policies(rate: int, fresh_s: float, results: Path | None, as_json: bo
         print("Of each other system, the one with the least processor time:")
         for each in cheapest:
             print(f"{f'{each.stack}: ' if several else ''}{each.sentence}")
+    for line in _caveats([*enough, *cheapest]):
+        print(line)
+
+
+def _caveats(policies: Sequence[PolicyCost]) -> Iterator[str]:
+    """Yield how the look at a table differs from a reader's, for those of `policies` where it does."""
+    from tidemark.systems.registry import of_kind
+    from tidemark.systems.tables import TableSystem
+
+    systems = of_kind(TableSystem)
+    for name, title in dict.fromkeys((each.system, each.title) for each in policies):
+        if name in systems and systems[name].look_differs:
+            yield f"{title}: {systems[name].look_differs}."
 
 
 def _to_measure(preset: str, values: str = "") -> str:

@@ -79,6 +79,7 @@ class TableSystem(System):
     no_maintenance: ClassVar[str] = "its client has no call that maintains a table"
     maintained_by: ClassVar[type[TableSystem] | None] = None  # system whose client can, in a process beside the writer
     not_maintained: ClassVar[str | None] = None  # maintenance that its client does not perform, if it performs any
+    look_differs: ClassVar[str] = ""  # how `visible_rows` differs from what a client that reads does, in words
     is_linked: ClassVar[bool] = False  # a commit on the local disk is a link to a file, whose first name then goes
     hands_over: ClassVar[bool] = False  # one process at a time may write its table, and any process may be the one
     time_limit: ClassVar[str | None] = None  # the client's setting for its longest wait for a server's answer

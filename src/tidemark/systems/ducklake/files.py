@@ -91,6 +91,9 @@ class DuckLakeSqlite(SharedCatalog):
     title: ClassVar[str] = "DuckLake (SQLite)"
     catalog: str = "SQLite file"
     notes: tuple[str, ...] = (GIVES_UP, CLINGS)
+    look_differs: ClassVar[str] = (
+        "measured without readers' locks: a reader that uses DuckLake makes the writer's commits fail"
+    )
     conflicts: ClassVar[tuple[str, ...]] = (*DuckLakeTable.conflicts, LOCKED)
     opens_within_s: ClassVar[float] = 10.0
     extensions: tuple[str, ...] = ("ducklake", "sqlite_scanner")
