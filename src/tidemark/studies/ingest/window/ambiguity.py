@@ -183,8 +183,7 @@ class Client:
                 break
             self._wait()
             try:
-                self.close()
-                self._writer = self._factory.open()
+                self.reopen()
                 if self._retry == CHECK and self._writer.has(key):
                     return True, tries, said
             except Exception:  # it cannot tell, and must not guess
@@ -201,6 +200,10 @@ class Client:
             return _words(error)
         self.took_s = time.perf_counter() - began
         return ""
+
+    def reopen(self) -> None:
+        self.close()
+        self._writer = self._factory.open()
 
     def close(self) -> None:
         with suppress(Exception):  # its connection may be gone
@@ -232,8 +235,10 @@ class Bench:
 
         The server may have refused the commit, or a cut was to come after the write. Moments are from `start_ns`.
         """
-        for _ in range(2 if fault == CUT_OFF else 1):  # the first row of a new connection takes longer
-            self._undisturbed()
+        if fault == CUT_OFF:
+            self.client.reopen()  # after 64 cuts DuckDB 1.4.4 has no connection to PostgreSQL left, and says so
+            self._undisturbed()  # the first row of a new connection takes longer
+        self._undisturbed()
         sequence, earlier = next(self.sequence), len(self.acked)
         row, key = self.rows(sequence), IdempotencyKey(WRITER, sequence, token := _token(sequence))
         self.faults.take()
