@@ -44,6 +44,9 @@ WORKSPACE = Workspace(Path.cwd())
 # decides the inputs of the results. None, as for a plain 'snakemake': the results are made once, of everything.
 ROUND = asked_for(PLAN)
 RESULTS = results_folder(PLAN.config)
+# The priority of what series need. Without it the first stack that is ready would be measured in all rounds, and only then
+# the next one made: what changes with time would look like a difference between stacks.
+BEFORE_SERIES = 20_000
 # With 'cold: reboot', what this boot allows a plain 'snakemake' to measure; 'tidemark all' determines this itself.
 BOOT = this_boot(PLAN, WORKSPACE) if is_plain() else None
 # The code that makes results, and its texts: an input of the results, like the run files.

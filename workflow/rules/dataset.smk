@@ -7,6 +7,7 @@ rule dataset:
         provenance=f"{PLAN.dataset_directory}/dataset.json",
     log:
         "results/logs/dataset.log",
+    priority: BEFORE_SERIES
     conda:
         "../../envs/environment.yaml"
     params:
@@ -23,6 +24,7 @@ rule events:
         f"{PLAN.dataset_directory}/events.json",
     log:
         "results/logs/events.log",
+    priority: BEFORE_SERIES
     conda:
         "../../envs/environment.yaml"
     params:

@@ -11,6 +11,7 @@ rule provision:
         ".tidemark/programs/{names}.json",
     log:
         "results/logs/provision-{names}.log",
+    priority: BEFORE_SERIES
     conda:
         "../../envs/environment.yaml"
     params:
@@ -27,6 +28,7 @@ rule tool:
         ".tidemark/tools/{tool}.json",
     log:
         "results/logs/tool-{tool}.log",
+    priority: BEFORE_SERIES
     conda:
         "../../envs/environment.yaml"
     params:
@@ -42,6 +44,7 @@ rule stack:
         ".tidemark/stacks/{stack}.json",
     log:
         "results/logs/stack-{stack}.log",
+    priority: BEFORE_SERIES
     conda:
         "../../envs/environment.yaml"
     params:

@@ -47,6 +47,22 @@ def test_snakefile_of_the_catalog_plans_the_same_jobs(tmp_path: Path) -> None:
     assert "rule all:" in "\n".join(planned[1]) and "src/tidemark/studies/streams/claims.yaml" in "\n".join(planned[1])
 
 
+def test_all_that_series_need_is_made_before_the_first_of_them(tmp_path: Path) -> None:
+    """Otherwise the first stack that is ready would be measured in all rounds before the next one is made."""
+    words = ("--dry-run", "--cores", "1", "--workflow-profile", str(ROOT / "profiles" / "default"), "--quiet", "host")
+    done = snakemake(tmp_path, *words, "--config", "protocol=smoke", "studies=all", "stacks=[thesis, current]")
+    assert done.returncode == 0, done.stdout + done.stderr
+    jobs = re.findall(r"^(?:local)?rule (\w+):\n((?: +.*\n)*)", done.stdout + done.stderr, re.MULTILINE)
+    priorities: dict[str, set[int]] = {}
+    for rule, lines in jobs:
+        found = re.search(r"priority: (\d+)", lines)
+        priorities.setdefault(re.sub(r"^series_.*", "series", rule), set()).add(int(found[1]) if found else 0)
+    series = priorities["series"]
+    assert min(series) > 0
+    for needed in ("provision", "tool", "stack", "dataset", "events"):
+        assert min(priorities[needed]) > max(series), needed
+
+
 def test_step_runs_from_a_path_with_spaces(tmp_path: Path) -> None:
     python = tmp_path / "a folder" / "python"
     python.parent.mkdir()
