@@ -33,6 +33,7 @@ class Release(releases.Release):
     http_client_is_slow: bool = False  # the default one, against a catalog on this machine
     iceberg_keeps_case_of_endpoint: bool = True
     iceberg_adds_columns: bool = True
+    iceberg_commits_to_one_table: bool = True  # if it is told to, by the endpoint of that table
     delta_log_is_valid: bool = True  # readers other than DuckDB can read what its Delta writer committed
 
 
@@ -47,6 +48,7 @@ RELEASES = (
         http_client_is_slow=True,
         iceberg_keeps_case_of_endpoint=False,
         iceberg_adds_columns=False,
+        iceberg_commits_to_one_table=False,
         delta_log_is_valid=False,
     ),
     Release((1, 5, 5)),

@@ -118,10 +118,11 @@ def refuses(uri: str) -> bool:
     return uri != uri.lower() and not DUCKDB.release().iceberg_keeps_case_of_endpoint
 
 
-def attachments(catalog: RestCatalog, folder: Folder | None = None) -> tuple[str, ...]:
+def attachments(catalog: RestCatalog, folder: Folder | None = None, one_table: bool = False) -> tuple[str, ...]:
     """Return SQL that makes `catalog` available as CATALOG, for a DuckDB with EXTENSIONS loaded.
 
-    `folder` holds the table's files in a bucket; None if they are on the local disk.
+    `folder` holds the table's files in a bucket; None if they are on the local disk. `one_table`: commits go to the
+    endpoint of one table.
     """
     access, warehouse = catalog.oauth, catalog.warehouse
     secrets: tuple[str, ...] = ()
@@ -139,6 +140,8 @@ def attachments(catalog: RestCatalog, folder: Folder | None = None) -> tuple[str
         )
         # Files on a local disk need no credentials, and a server without any refuses a request for them.
         shown = "SECRET tidemark, ACCESS_DELEGATION_MODE 'none'"
+    if one_table:
+        shown += ", DISABLE_MULTI_TABLE_COMMIT true"
     return (
         *secrets,
         f"ATTACH {literal(warehouse)} AS {SQL_CATALOG} (TYPE iceberg, ENDPOINT {literal(catalog.uri)}, {shown})",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 CLIENT_SETTING = "httpfs_client_implementation"
 TIMEOUT = "http_timeout"  # seconds
+ONE_TABLE = "one"
 SLOW_HTTP = "DuckDB 1.4.4's default HTTP client adds some 40 ms to a commit; http_client: curl does not"
 
 
@@ -33,6 +34,13 @@ class IcebergDuckDBOptions(IcebergOptions):
         "DuckDB's HTTP client. The default one of 1.4.4 adds some 40 ms to each commit against a catalog "
         "on this machine; curl does not.",
         choices=("default", "curl"),
+    )
+    commit_endpoint: str = option(
+        "several",
+        "Catalog's endpoint for commits. several: the one for changes of several tables, DuckDB's default, at which the "
+        "reference catalog loses commits if another client commits as well. one: that of the table, which DuckDB 1.4.4 "
+        "cannot be told to use.",
+        choices=("several", ONE_TABLE),
     )
 
 
@@ -69,6 +77,12 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
     def of_release(cls) -> frozenset[Capability]:
         return frozenset({Capability.ADD_COLUMN} if DUCKDB.release().iceberg_adds_columns else ())
 
+    @classmethod
+    def unavailable(cls, options: Any) -> str | None:
+        if options.commit_endpoint == ONE_TABLE and not DUCKDB.release().iceberg_commits_to_one_table:
+            return f"DuckDB {DUCKDB.installed()} cannot be told to commit to the endpoint of one table"
+        return super().unavailable(options)
+
     def create(self, schema: pa.Schema) -> None:
         # DuckDB does not create the folders of a table that it creates with rows, and 1.4.4's CREATE TABLE accepts no
         # properties, such as the codec. For PyIceberg the server creates the folders.
@@ -84,7 +98,8 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
             )
         wait = () if self.context.answer_s is None else (f"SET {TIMEOUT} = {self.context.answer_s}",)
         client = f"SET {CLIENT_SETTING} = {literal(self.options.http_client)}"
-        return (client, *wait, *attachments(self._rest, self.folder))
+        one_table = self.options.commit_endpoint == ONE_TABLE
+        return (client, *wait, *attachments(self._rest, self.folder, one_table))
 
     # DuckDB's summaries of snapshots hold no numbers of rows; its lists of manifests do.
     def visible_rows(self) -> int:
