@@ -14,9 +14,9 @@
 
 DuckDB sends each INSERT to that endpoint. Several clients insert rows into one table, each its own; another library
 reads the table in the end. Then a single client inserts, while another library expires snapshots of the table, again
-and again. Both are done once more through the endpoint of one table, as DuckDB can be told to. Prints one line of JSON.
-`seen`: rows are lost in both cases, and none through the endpoint of one table. Needs the jar of org.apache.iceberg:iceberg-open-api:1.10.1 on the command line (see
-reference_server.py).
+and again. Both are done once more through the endpoint of one table, as DuckDB can be told to. Prints one line of JSON;
+`seen` is true if rows are lost in both cases, and none through the endpoint of one table. Needs the jar of
+org.apache.iceberg:iceberg-open-api:1.10.1 on the command line (see reference_server.py).
 """
 
 import json

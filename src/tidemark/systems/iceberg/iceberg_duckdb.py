@@ -37,9 +37,9 @@ class IcebergDuckDBOptions(IcebergOptions):
     )
     commit_endpoint: str = option(
         "several",
-        "Catalog's endpoint for commits. several: the one for changes of several tables, DuckDB's default, at which the "
-        "reference catalog loses commits if another client commits as well. one: that of the table, which DuckDB 1.4.4 "
-        "cannot be told to use.",
+        "Catalog's endpoint for commits. several: the one for changes of several tables, DuckDB's default, at which "
+        "the reference catalog loses commits if another client commits as well. one: that of the table, which DuckDB "
+        "1.4.4 cannot be told to use.",
         choices=("several", ONE_TABLE),
     )
 
