@@ -104,7 +104,8 @@ def overtake(system: Any) -> None:
         system.write(early)
         deltalake.write_deltalake(table, late, mode="append")
     else:
-        with system._reader() as other:
+        with system.open_reader() as reader:
+            other = reader.attached()
             other.execute("BEGIN")
             other.register("late", late)
             other.execute(f"INSERT INTO {system.table} SELECT * FROM late")

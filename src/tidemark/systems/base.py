@@ -50,6 +50,8 @@ USERS_OWN = "a server of the user's own"
 
 # Capabilities of a table that stores its rows, unless its system declares others.
 TABLE = frozenset({Capability.READ_BACK, Capability.INFINITY})
+# Of a table that other clients can read, and that several processes may write; it has a history of its commits.
+OPEN_TABLE = TABLE | {Capability.READ_BY_OTHERS, Capability.WRITERS, Capability.HISTORY}
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,9 +81,7 @@ def extension_file(extension: str) -> Path | None:
 def missing_extensions(extensions: Sequence[str]) -> str | None:
     """Return a sentence that names the missing wheels; None if all are installed."""
     wheels = [f"duckdb-extension-{e.replace('_', '-')}" for e in extensions if extension_file(e) is None]
-    if not wheels:
-        return None
-    return f"not installed for DuckDB {DUCKDB.installed()}: {', '.join(wheels)}"
+    return f"not installed for DuckDB {DUCKDB.installed()}: {', '.join(wheels)}" if wheels else None
 
 
 def has_extensions(extensions: Sequence[str]) -> bool:
@@ -108,8 +106,7 @@ def connect(
     """
     import duckdb
 
-    missing = missing_extensions(extensions)
-    if missing:
+    if missing := missing_extensions(extensions):
         raise ProvisionError(f"{missing}. Install the wheels that the environment's lock names.")
     private = "" if directory is None else str(directory / ".duckdb")
     config: dict[str, str | bool | int | float | list[str]] = {

@@ -6,25 +6,17 @@ import re
 import secrets
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.errors import SystemFailure
+from tidemark.systems import duckdb_client
 from tidemark.systems.base import Context
-from tidemark.systems.duckdb_client import (
-    DUCKDB,
-    DuckDBReadClient,
-    connect,
-    literal,
-    missing_extensions,
-    open_reader,
-    transaction,
-    versions,
-)
+from tidemark.systems.duckdb_client import DUCKDB, DuckDBReadClient, connect, literal, transaction
 from tidemark.systems.tables import Filter, PruningResult, TableSystem
 from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, IdempotencyKey, TableWriter
 
@@ -69,9 +61,7 @@ class DuckDBWriter(TableWriter):
     def __init__(self, client_factory: DuckDBClientFactory) -> None:
         import duckdb
 
-        self._conflicts, self._error = client_factory.conflicts, duckdb.Error
-        self._files, self._adding, self._codec = client_factory.files, client_factory.adding, client_factory.codec
-        self._maintenance = client_factory.maintenance
+        self._given, self._error = client_factory, duckdb.Error
         # Raised while a statement is bound or its rows are computed, before anything is committed.
         self._certain = (duckdb.BinderException, duckdb.CatalogException, duckdb.ConversionException)
         self._refusal = duckdb.TransactionException
@@ -82,7 +72,6 @@ class DuckDBWriter(TableWriter):
         for statement in client_factory.attachments:
             self._until_done(statement, deadline)
         self._insert = f"INSERT INTO {client_factory.table} SELECT * FROM rows"
-        self._marking, self._marked = client_factory.marking, client_factory.marked
         self._first = f"SELECT count(*) FROM {client_factory.table} WHERE id = ?"
         self._count = f"SELECT count(*), max(id) FROM {client_factory.table}"
 
@@ -108,24 +97,24 @@ class DuckDBWriter(TableWriter):
         self.write = write  # type: ignore[method-assign]
 
     def stage(self, rows: pa.Table) -> DataFile:
-        if self._files is None:
+        if self._given.files is None:
             return super().stage(rows)
-        self._files.mkdir(parents=True, exist_ok=True)
-        path = self._files / f"{secrets.token_hex(16)}.parquet"
-        self._execute(f"COPY rows TO {literal(path)} (FORMAT parquet, COMPRESSION {self._codec})")
+        self._given.files.mkdir(parents=True, exist_ok=True)
+        path = self._given.files / f"{secrets.token_hex(16)}.parquet"
+        self._execute(f"COPY rows TO {literal(path)} (FORMAT parquet, COMPRESSION {self._given.codec})")
         return DataFile(str(path), path.stat().st_size, rows.num_rows)
 
     def write_known(self, rows: pa.Table, key: IdempotencyKey) -> None:
-        if not self._marking:
+        if not self._given.marking:
             self.write(rows)
             return
         with self._transaction():
             self._execute(self._insert)
-            self._execute(self._marking.format(literal(str(key)))).fetchall()
+            self._execute(self._given.marking.format(literal(str(key)))).fetchall()
 
     def has(self, key: IdempotencyKey) -> bool:
-        if self._marked:
-            found = self._execute(self._marked.format(literal(str(key)))).fetchall()
+        if self._given.marked:
+            found = self._execute(self._given.marked.format(literal(str(key)))).fetchall()
         else:
             found = self._execute(self._first, [key.first_id]).fetchall()
         return bool(found[0][0])
@@ -133,13 +122,13 @@ class DuckDBWriter(TableWriter):
     def register(self, files: Sequence[DataFile]) -> None:
         with self._transaction():
             for file in files:
-                self._execute(self._adding, [file.path]).fetchall()
+                self._execute(self._given.adding, [file.path]).fetchall()
 
     def count(self) -> int:
         return int(self._execute(self._count).fetchall()[0][0])
 
     def maintenance(self) -> Mapping[str, Callable[[], object]]:
-        return {name: partial(self._to_its_end, sql) for name, sql in self._maintenance}
+        return {name: partial(self._to_its_end, sql) for name, sql in self._given.maintenance}
 
     def _to_its_end(self, sql: str) -> None:
         # DuckDB continues some procedures only while their rows are fetched.
@@ -148,7 +137,7 @@ class DuckDBWriter(TableWriter):
     def commit_status(self, error: Exception) -> CommitStatus:
         # For a refusal that an extension passes on, DuckDB raises no specific class.
         refused = isinstance(error, self._refusal) or type(error) is self._error
-        if refused and any(said in str(error) for said in self._conflicts):
+        if refused and any(said in str(error) for said in self._given.conflicts):
             return CommitStatus.CONFLICT
         return CommitStatus.FAILED if isinstance(error, self._certain) else CommitStatus.UNKNOWN
 
@@ -173,7 +162,7 @@ class DuckDBSystem(TableSystem):
     @classmethod
     def unavailable(cls, options: Any) -> str | None:
         del options
-        return missing_extensions(cls.extensions)
+        return duckdb_client.missing_extensions(cls.extensions)
 
     @abstractmethod
     def _attachments(self) -> tuple[str, ...]:
@@ -196,13 +185,7 @@ class DuckDBSystem(TableSystem):
         return self._connection or self._open()
 
     def open_reader(self) -> AbstractContextManager[DuckDBReadClient]:
-        return open_reader(self.extensions, self.context.directory, self._attachments(), self.table)
-
-    @contextmanager
-    def _reader(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yield a second DuckDB, attached to the same table."""
-        with self.open_reader() as other:
-            yield other.attached()
+        return duckdb_client.open_reader(self.extensions, self.context.directory, self._attachments(), self.table)
 
     def write(self, rows: pa.Table) -> None:  # noqa: ARG002 - DuckDB finds `rows` in this frame, by its name
         self._execute(self._insert)
@@ -222,8 +205,8 @@ class DuckDBSystem(TableSystem):
             return other.ids()
 
     def read(self) -> pa.Table:
-        with self._reader() as reader:
-            return reader.sql(f"FROM {self.table}").to_arrow_table()
+        with self.open_reader() as other:
+            return other.attached().sql(f"FROM {self.table}").to_arrow_table()
 
     def answer(self, asked: Filter) -> PruningResult:
         query = f"SELECT id FROM {self.table} WHERE {asked.sql}"
@@ -239,13 +222,11 @@ class DuckDBSystem(TableSystem):
 
     @classmethod
     def versions(cls) -> Mapping[str, str]:
-        return versions(cls.extensions)
+        return duckdb_client.versions(cls.extensions)
 
     def client_factory(self) -> DuckDBClientFactory:
-        given, attachments = self.context, self._attachments()
-        return DuckDBClientFactory(
-            self.extensions, given.directory, given.threads, attachments, self.table, self.conflicts
-        )
+        folder, threads = self.context.directory, self.context.threads
+        return DuckDBClientFactory(self.extensions, folder, threads, self._attachments(), self.table, self.conflicts)
 
     def reconnect(self) -> None:
         self.close()  # `_writer` opens a new connection at its next use

@@ -25,10 +25,10 @@ from tidemark.services.engines.spark import SparkHudi as Engine
 from tidemark.services.engines.spark import SparkHudiSql
 from tidemark.services.programs.hudi_files import COMMIT, METADATA, TIMELINE, newest
 from tidemark.services.programs.process import give
-from tidemark.systems.base import TABLE, Capability, Context, Options, Variant, option
+from tidemark.systems.base import TABLE, Capability, Context, Options, option
 from tidemark.systems.sinks import ALIGNED, TIME, Sink, SparkSink
 from tidemark.systems.spark_sql import MERGE_ON_READ, ModeOptions, SqlEngineTable
-from tidemark.systems.tables import Committed, TableSystem, count_and_bytes, read_ids
+from tidemark.systems.tables import Committed, TableSystem, footprint_of, read_ids
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,8 +71,7 @@ class HudiTable(TableSystem):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        tables = [pq.read_table(path, partitioning=None) for path in self.data_files()]
-        whole = pa.concat_tables(tables)
+        whole = pa.concat_tables(pq.read_table(path, partitioning=None) for path in self.data_files())
         return whole.select([name for name in whole.column_names if not name.startswith("_hoodie_")])
 
     def data_files(self) -> Sequence[PurePath]:
@@ -100,8 +99,7 @@ class HudiTable(TableSystem):
     def footprint(self) -> Footprint:
         # Hadoop's local file system adds checksum files, with a leading dot: they are not part of the format.
         found = [path for path in files_below(self.place) if not path.name.startswith(".")]
-        metadata = [path for path in found if METADATA in path.relative_to(self.place).parts]
-        return Footprint(*count_and_bytes(set(found) - set(metadata)), *count_and_bytes(metadata), 0)
+        return footprint_of((METADATA not in path.relative_to(self.place).parts, path.stat().st_size) for path in found)
 
     def close(self) -> None:
         pass
@@ -128,6 +126,19 @@ def _milliseconds(instant: str) -> float:
     return seconds * 1000 + int(instant[14:17])
 
 
+def writer_options(table: str, operation: str, key: str, codec: str) -> dict[str, str]:
+    """Return the options of a writer to a copy-on-write table without partitions; `key` names its columns."""
+    return {
+        "hoodie.table.name": table,
+        "hoodie.datasource.write.table.type": "COPY_ON_WRITE",
+        "hoodie.datasource.write.operation": operation,
+        "hoodie.datasource.write.recordkey.field": key,
+        "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
+        "hoodie.parquet.compression.codec": codec,
+        "hoodie.embed.timeline.server": "false",
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class HudiSinkOptions(Options):
     operation: str = option(
@@ -151,13 +162,9 @@ class SparkHudi(SparkSink):
     )
     needs: ClassVar[tuple[type[Service], ...]] = (Engine,)
     Options: ClassVar[type[Options]] = HudiSinkOptions
+    into: ClassVar[type[TableSystem]] = HudiTable
     exactly_once: ClassVar[str] = "offsets in a log before each batch, whose number is in the commit; keys"
     time: ClassVar[str] = "TIMESTAMP"
-
-    @classmethod
-    def destination(cls, options: Any) -> Variant:
-        del options
-        return Variant(cls.name, HudiTable, Options(), cls.title)
 
     def type_mappings(self, schema: pa.Schema) -> list[TypeMapping]:
         reason = "a time without a zone is given as one of UTC"
@@ -171,15 +178,7 @@ class SparkHudi(SparkSink):
         return {**super().settings(), **self._told()}
 
     def _told(self) -> Mapping[str, str]:
-        return {
-            "hoodie.table.name": NAME,
-            "hoodie.datasource.write.table.type": "COPY_ON_WRITE",
-            "hoodie.datasource.write.operation": self.options.operation,
-            "hoodie.datasource.write.recordkey.field": "id",
-            "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
-            "hoodie.parquet.compression.codec": self.context.codec,
-            "hoodie.embed.timeline.server": "false",
-        }
+        return writer_options(NAME, self.options.operation, "id", self.context.codec)
 
 
 class HudiOnSpark(SqlEngineTable):

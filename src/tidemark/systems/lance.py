@@ -16,19 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.runs.manifest import Footprint
 from tidemark.services.base import files_below
-from tidemark.systems import duckdb_client
-from tidemark.systems.base import TABLE, Capability, Context, Durability, Options, PerWrite, take
+from tidemark.systems import duckdb_client, writers
+from tidemark.systems.base import OPEN_TABLE, Capability, Context, Durability, Options, PerWrite, take
 from tidemark.systems.full_durability import DurabilityOptions, FullDurability
 from tidemark.systems.releases import Client, Release
-from tidemark.systems.tables import Committed, count_and_bytes
-from tidemark.systems.writers import (
-    ClientFactory,
-    CommitStatus,
-    DataFile,
-    IdempotencyKey,
-    TableWriter,
-    commit_retries_option,
-)
+from tidemark.systems.tables import Committed, footprint_of
+from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, IdempotencyKey, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -221,7 +214,7 @@ READER = ("lance",)  # DuckDB's extension
 
 @dataclass(frozen=True, slots=True)
 class LanceOptions(DurabilityOptions):
-    commit_retries: int | None = commit_retries_option("max_retries", "Lance: 20")
+    commit_retries: int | None = writers.commit_retries_option("max_retries", "Lance: 20")
 
 
 class Lance(FullDurability):
@@ -239,14 +232,12 @@ class Lance(FullDurability):
         "Lance runs its own threads; what sets their number is read from the environment (LANCE_CPU_THREADS)",
     )
     compressions: ClassVar[frozenset[str]] = frozenset()
-    capabilities: frozenset[Capability] = TABLE | {
+    maintains: ClassVar[tuple[str, ...]] = ("compact", "cleanup")
+    capabilities: frozenset[Capability] = OPEN_TABLE | {
         Capability.MERGE,
         Capability.COMMIT_RETRY,
-        Capability.READ_BY_OTHERS,
-        Capability.WRITERS,
         Capability.MAINTENANCE,
         Capability.BUNDLES,
-        Capability.HISTORY,
     }
     durability: Durability = Durability(
         "Data, transaction and manifest are left to the page cache; nothing is flushed to the disk."
@@ -265,22 +256,14 @@ class Lance(FullDurability):
         import lance
 
         table = lance.write_dataset(schema.empty_table(), str(self._location))
-        self._writer = LanceWriter(self._entrance(), table)
+        self._writer = LanceWriter(self.client_factory(), table)
         self._append = self._writer.write
         self._keep_promise_below(self._location)
 
     def write(self, rows: pa.Table) -> None:
         self._append(rows)
 
-    @classmethod
-    def operations(cls, options: Any) -> tuple[str, ...]:
-        del options
-        return ("compact", "cleanup")
-
-    def client_factory(self) -> ClientFactory:
-        return self._entrance()
-
-    def _entrance(self) -> LanceClientFactory:
+    def client_factory(self) -> LanceClientFactory:
         packages = tuple(str(folder) for folder in self.context.tools.values())
         return LanceClientFactory(str(self._location), packages, self.options.commit_retries)
 
@@ -314,9 +297,7 @@ class Lance(FullDurability):
 
     def footprint(self) -> Footprint:
         files = files_below(self._location)
-        data = count_and_bytes(path for path in files if path.parent.name == DATA)
-        rest = count_and_bytes(path for path in files if path.parent.name != DATA)
-        return Footprint(*data, *rest, 0)
+        return footprint_of((path.parent.name == DATA, path.stat().st_size) for path in files)
 
     def commits(self) -> int:
         return version_of(manifest_paths(self._location)[-1])

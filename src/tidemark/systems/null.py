@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import Capability, Durability
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, TableWriter
+from tidemark.systems.writers import ClientFactory, DataFile, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,10 +28,6 @@ class NullWriter(TableWriter):
 
     def register(self, files: Sequence[DataFile]) -> None:
         pass
-
-    def commit_status(self, error: Exception) -> CommitStatus:
-        del error
-        return CommitStatus.UNKNOWN
 
 
 class Null(TableSystem):

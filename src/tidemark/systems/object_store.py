@@ -134,9 +134,8 @@ class Stored(FullDurability):
         needs = super().needs_for(options)
         if not is_in_bucket(options):
             return needs
-        return (
-            (*needs, SeaweedFS) if options.rtt_ms is None else (*needs, SeaweedFS, delayed(SeaweedFS, options.rtt_ms))
-        )
+        way = () if options.rtt_ms is None else (delayed(SeaweedFS, options.rtt_ms),)
+        return (*needs, SeaweedFS, *way)
 
     @classmethod
     def unavailable(cls, options: Any) -> str | None:
@@ -145,8 +144,7 @@ class Stored(FullDurability):
         if is_in_bucket(options):
             if options.durability == FULL:
                 return "durability: full is of files on a disk of this machine; storage is s3"
-            missing = missing_extensions((HTTPFS,))
-            if missing:
+            if missing := missing_extensions((HTTPFS,)):
                 return missing
         return super().unavailable(options)
 
@@ -175,12 +173,8 @@ class Stored(FullDurability):
         if self.folder is None:
             return super().weigh(files)
         sizes = self.folder.sizes()
-        return count_and_sum(sizes[path] for path in files)
-
-
-def count_and_sum(sizes: Iterable[int]) -> tuple[int, int]:
-    found = list(sizes)
-    return len(found), sum(found)
+        found = [sizes[path] for path in files]
+        return len(found), sum(found)
 
 
 def promise(commit: str) -> Durability:

@@ -23,7 +23,7 @@ from tidemark.services.base import Service
 from tidemark.services.opensearch import OpenSearch
 from tidemark.systems.base import Context, Durability, PerWrite
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.writers import ClientFactory, CommitStatus, TableWriter
+from tidemark.systems.writers import ClientFactory, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,15 +44,12 @@ def document(row: Mapping[str, Any]) -> str:
     try:
         return as_json(row)
     except ValueError:
-        return as_json({name: value if _is_in_json(value) else str(value) for name, value in row.items()})
-
-
-def _is_in_json(value: Any) -> bool:
-    return not isinstance(value, float) or isfinite(value)
+        lacking = {name: str(value) for name, value in row.items() if isinstance(value, float) and not isfinite(value)}
+        return as_json({**row, **lacking})
 
 
 class OpenSearchClient(TableWriter):
-    """A connection to the server, and the name of an index there."""
+    """A connection to the server, and the name of an index there; a bulk request may be carried out in part."""
 
     def __init__(self, host: str, port: int, index: str) -> None:
         self._connection = HTTPConnection(host, port, timeout=ANSWER_S)
@@ -83,10 +80,6 @@ class OpenSearchClient(TableWriter):
         if answer["errors"]:
             refused = [item["create"]["error"] for item in answer["items"] if "error" in item["create"]]
             raise SystemFailure(f"OpenSearch refused {len(refused)} of {rows.num_rows} documents: {refused[0]}")
-
-    def commit_status(self, error: Exception) -> CommitStatus:
-        del error
-        return CommitStatus.UNKNOWN  # a bulk request may be carried out in part
 
     def count(self) -> int:
         self.ask("POST", "_refresh")  # a search sees what was written before it
@@ -144,11 +137,6 @@ class OpenSearchIndex(TableSystem):
         super().__init__(context, options)
         self._index = f"trips-{uuid4().hex}"
         self._client = self.client_factory().open()
-
-    @classmethod
-    def refuses_writers(cls, options: Any) -> str | None:
-        del options
-        return f"{cls.title}: it is for one writer"
 
     @classmethod
     def versions(cls) -> Mapping[str, str]:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.runs.manifest import Footprint
 from tidemark.services.base import files_below
-from tidemark.systems.base import TABLE, Capability, Context, Durability, Options, PerWrite
+from tidemark.systems.base import OPEN_TABLE, Capability, Context, Durability, Options, PerWrite
 from tidemark.systems.full_durability import DurabilityOptions, FullDurability
 from tidemark.systems.releases import Client, Release
-from tidemark.systems.tables import Committed, and_pyarrow, count_and_bytes, read_ids
+from tidemark.systems.tables import Committed, and_pyarrow, footprint_of, read_ids
 from tidemark.systems.writers import ClientFactory, CommitStatus, IdempotencyKey, TableWriter, commit_retries_option
 
 if TYPE_CHECKING:
@@ -32,45 +32,18 @@ MANIFESTS = "manifest"
 ADDED = 0  # kind of an entry; the other kind removes a file from the table
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """One commit."""
-
-    number: int  # from 1
-    at_ms: float  # Unix time
-    kind: str  # APPEND if rows were added
-    rows: int  # of the table after the commit
-    more: int  # rows that the commit added
-    user: str  # the committing user; `identifier` is that user's number for the commit
-    identifier: int
-    manifest_lists: tuple[str, ...]
-
-    @classmethod
-    def read(cls, path: Path) -> Snapshot:
-        said: dict[str, Any] = json.loads(path.read_text())
-        return cls(
-            number=said["id"],
-            at_ms=float(said["timeMillis"]),
-            kind=said["commitKind"],
-            rows=said["totalRecordCount"],
-            more=said["deltaRecordCount"],
-            user=said["commitUser"],
-            identifier=said["commitIdentifier"],
-            manifest_lists=(said["baseManifestList"], said["deltaManifestList"]),
-        )
-
-
 def numbers(table: Path) -> list[int]:
     """Return the numbers of the snapshots of the table in a folder, oldest first."""
     names = (path.name.removeprefix(PREFIX) for path in (table / FOLDER).glob(f"{PREFIX}*"))
     return sorted(int(name) for name in names if name.isdigit())
 
 
-def snapshot(table: Path, number: int) -> Snapshot:
-    return Snapshot.read(table / FOLDER / f"{PREFIX}{number}")
+def snapshot(table: Path, number: int) -> dict[str, Any]:
+    """Return a commit as its file records it; `commitIdentifier` is the number that `commitUser` gave it."""
+    return dict(json.loads((table / FOLDER / f"{PREFIX}{number}").read_text()))
 
 
-def newest(table: Path) -> Snapshot | None:
+def newest(table: Path) -> dict[str, Any] | None:
     """Return the newest snapshot; None if nothing was committed yet."""
     found = numbers(table)
     return snapshot(table, found[-1]) if found else None
@@ -81,7 +54,7 @@ def data_files(table: Path) -> list[Path]:
     last = newest(table)
     added: dict[Path, None] = {}
     removed: set[Path] = set()
-    for name in last.manifest_lists if last else ():
+    for name in (last["baseManifestList"], last["deltaManifestList"]) if last else ():
         for manifest in _records(table / MANIFESTS / name):
             for entry in _records(table / MANIFESTS / manifest["_FILE_NAME"]):
                 path = table / f"bucket-{entry['_BUCKET']}" / entry["_FILE"]["_FILE_NAME"]
@@ -152,8 +125,8 @@ class PaimonWriter(TableWriter):
     def has(self, key: IdempotencyKey) -> bool:
         for number in reversed(numbers(self._folder)):
             found = snapshot(self._folder, number)
-            if found.user == key.writer:
-                return found.identifier >= key.number
+            if found["commitUser"] == key.writer:
+                return bool(found["commitIdentifier"] >= key.number)
         return False
 
     def commit_status(self, error: Exception) -> CommitStatus:
@@ -196,12 +169,7 @@ class Paimon(FullDurability):
     packages: ClassVar[Mapping[str, str]] = {PAIMON.name: PAIMON.package}
     libraries: ClassVar[tuple[str, ...]] = ("pypaimon", "polars", "_polars_runtime_32", "fastavro")
     notes: tuple[str, ...] = ("no catalog service", "a table without a primary key, in one bucket", OVERWRITES)
-    capabilities: frozenset[Capability] = TABLE | {
-        Capability.COMMIT_RETRY,
-        Capability.READ_BY_OTHERS,
-        Capability.WRITERS,
-        Capability.HISTORY,
-    }
+    capabilities: frozenset[Capability] = OPEN_TABLE | {Capability.COMMIT_RETRY}
     no_bundles: ClassVar[str] = "its client commits what its own writers prepared, and no files that are there"
     durability: Durability = Durability("Data, manifests and snapshot are left to the page cache; nothing is flushed.")
     # Data, three manifests, snapshot, hint and their folders; occasionally a merge of manifests.
@@ -255,22 +223,21 @@ class Paimon(FullDurability):
 
     def footprint(self) -> Footprint:
         files = files_below(self._folder)
-        data = count_and_bytes(path for path in files if path.suffix == ".parquet")
-        rest = count_and_bytes(path for path in files if path.suffix != ".parquet")
-        return Footprint(*data, *rest, 0)
+        return footprint_of((path.suffix == ".parquet", path.stat().st_size) for path in files)
 
     def commits(self) -> int:
         """Return the number of snapshots plus one for the table's creation, which is no snapshot."""
         last = newest(self._folder)
-        return 1 + (last.number if last else 0)
+        return 1 + (int(last["id"]) if last else 0)
 
     def visible_rows(self) -> int:
         last = newest(self._folder)
-        return last.rows if last else 0
+        return int(last["totalRecordCount"]) if last else 0
 
     def history(self) -> Sequence[Committed]:
-        found = (snapshot(self._folder, number) for number in numbers(self._folder))
-        return [Committed(each.at_ms, each.more) for each in found if each.kind == "APPEND"]
+        commits = (snapshot(self._folder, number) for number in numbers(self._folder))
+        added = (each for each in commits if each["commitKind"] == "APPEND")
+        return [Committed(float(each["timeMillis"]), each["deltaRecordCount"]) for each in added]
 
     def settings(self) -> Mapping[str, str]:
         return {"location": str(self._folder)}

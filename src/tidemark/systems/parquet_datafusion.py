@@ -15,7 +15,7 @@ from uuid import uuid4
 from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import Context, Durability, take
 from tidemark.systems.tables import TableSystem, and_pyarrow, count_and_bytes, read_ids
-from tidemark.systems.writers import ClientFactory, CommitStatus, TableWriter
+from tidemark.systems.writers import ClientFactory, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,10 +36,6 @@ class DataFusionWriter(TableWriter):
             frame.write_parquet(f"{self._folder}/{uuid4().hex}.parquet", self._codec)
         finally:
             self._session.deregister_table(ROWS)  # which would keep the rows in memory
-
-    def commit_status(self, error: Exception) -> CommitStatus:
-        del error
-        return CommitStatus.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +69,6 @@ class ParquetDataFusion(TableSystem):
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         take(context.tools.values())
-
-    @classmethod
-    def refuses_writers(cls, options: Any) -> str | None:
-        del options
-        return f"{cls.title}: it is for one writer"
 
     def create(self, schema: pa.Schema) -> None:
         self._schema = schema

@@ -24,8 +24,7 @@ def without_password(dsn: str, folder: Path) -> dict[str, str]:
     Neither SQL nor arguments of programs then contain it. The file replaces one that is there.
     """
     address = {name: str(value) for name, value in conninfo_to_dict(dsn).items()}
-    password = address.pop("password", None)
-    if password is not None:
+    if (password := address.pop("password", None)) is not None:
         path = folder / ".pgpass"
         escaped = password.replace("\\", "\\\\").replace(":", "\\:")
         path.unlink(missing_ok=True)
@@ -47,8 +46,7 @@ def promised(durability: Durability, level: str, postgres: Postgres, database: s
     """
     settings = postgres.durability_settings(database)
     # With one of these, a commit is acknowledged before it is on the disk.
-    text = " and ".join(f"{name} = off" for name in ("fsync", "synchronous_commit") if settings[name] == "off")
-    if text:
+    if text := " and ".join(f"{name} = off" for name in ("fsync", "synchronous_commit") if settings[name] == "off"):
         if level == FULL:
             raise SystemFailure(
                 f"durability: full cannot be had: this PostgreSQL has {text}. Set it to on there, or leave durability "

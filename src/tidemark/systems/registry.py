@@ -92,16 +92,12 @@ def variant(entry: SystemEntry, origin: Origin, place: Key = ("systems",), kind:
     `kind`: what a study can measure; a system of another kind is refused.
     """
     known: Mapping[str, type[System]] = of_kind(kind)
-    if entry.like in registry() and entry.like not in known:
-        raise ConfigError(
-            f"{origin.place((*place, entry.name))}: found '{entry.like}', which is {registry()[entry.like].kind}; "
-            f"allowed: {', '.join(known)}"
-        )
     if entry.like not in known:
-        raise ConfigError(
-            f"{origin.place((*place, entry.name))}: found no system '{entry.like}'; "
-            f"allowed: {', '.join(known)}{nearest(entry.like, known)}"
-        )
+        other = registry().get(entry.like)
+        close = nearest(entry.like, known) if other is None else ""
+        found = f"no system '{entry.like}'" if other is None else f"'{entry.like}', which is {other.kind}"
+        where = origin.place((*place, entry.name))
+        raise ConfigError(f"{where}: found {found}; allowed: {', '.join(known)}{close}")
     system = known[entry.like]
     title = entry.title or (system.title if entry.name == entry.like else entry.name)
     return Variant(entry.name, system, _options(entry, system.Options, origin, place), title)
@@ -162,8 +158,7 @@ def _options(entry: SystemEntry, kind: type[Options], origin: Origin, place: Key
         names = " or ".join("null" if kind is type(None) else kind.__name__ for kind in allowed)
         if type(value) not in allowed:
             raise ConfigError(f"{where}: found {json.dumps(value, default=str)}; allowed: {names}")
-        choices = fields[key].metadata.get("choices")
-        if choices and value not in choices:
+        if (choices := fields[key].metadata.get("choices")) and value not in choices:
             raise ConfigError(f"{where}: found {value!r}; allowed: {', '.join(map(str, choices))}")
         minimum = fields[key].metadata.get("minimum")
         if minimum is not None and value is not None and value < minimum:

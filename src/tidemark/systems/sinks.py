@@ -56,6 +56,7 @@ class StreamingSink(System):
 
     kind: ClassVar[str] = "a pipeline"
     capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK, Capability.HISTORY})
+    into: ClassVar[type[TableSystem]]  # creates its table, with default options, and reads it back
     exactly_once: ClassVar[str]  # how it ensures that each event is in the table once, in words
     begins_empty: ClassVar[bool] = False  # its first commit is of the empty topic
     quiet_s: ClassVar[float] = 0.5  # without a request to the catalog after which a commit is over
@@ -80,9 +81,10 @@ class StreamingSink(System):
         return f"it runs in {engine.title}, {USERS_OWN} (services.{engine.address_key}), which is not ours to kill"
 
     @classmethod
-    @abstractmethod
     def destination(cls, options: Any) -> Variant:
         """Return the system that creates its table and reads it back."""
+        del options
+        return Variant(cls.name, cls.into, cls.into.Options(), cls.title)
 
     @classmethod
     def for_single_events(cls, options: Any) -> Any:
@@ -136,16 +138,12 @@ class StreamingSink(System):
 
 def columns(schema: pa.Schema, types: Mapping[str, str], engine: str) -> str:
     """Return SQL column declarations, by `types` of `engine`; raise SystemFailure for types that are not in it."""
-    return ", ".join(f"{quoted(field.name)} {_type(field, types, engine)}" for field in schema)
-
-
-def _type(column: pa.Field, types: Mapping[str, str], engine: str) -> str:
-    try:
-        return types[str(column.type)]
-    except KeyError:
-        raise SystemFailure(
-            f"column '{column.name}' is {column.type}; a pipeline of {engine} takes {', '.join(types)}."
-        ) from None
+    for column in schema:
+        if str(column.type) not in types:
+            raise SystemFailure(
+                f"column '{column.name}' is {column.type}; a pipeline of {engine} takes {', '.join(types)}."
+            )
+    return ", ".join(f"{quoted(column.name)} {types[str(column.type)]}" for column in schema)
 
 
 def quoted(name: str) -> str:

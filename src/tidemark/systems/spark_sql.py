@@ -11,24 +11,23 @@ The format defines the text of a statement; the study decides when and how often
 
 from __future__ import annotations
 
-import os
 import secrets
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
 from tidemark.runs.manifest import Footprint
-from tidemark.services.base import Service
+from tidemark.services.base import Service, files_below
 from tidemark.services.engines.spark import Answer, Spark, literal
 from tidemark.services.engines.spark_events import Job
 from tidemark.services.programs.process import give
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
 from tidemark.systems.base import USERS_OWN, Capability, Context, Durability, Options, System
+from tidemark.systems.tables import footprint_of
 
 NO_CATALOG = "there is no catalog but files"
-METADATA = ("_delta_log", "metadata", ".hoodie")  # metadata folders of all formats
+METADATA = frozenset({"_delta_log", "metadata", ".hoodie"})  # metadata folders of all formats
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,6 @@ class Written:
 STATEMENT_S = 3600.0  # limit of one statement
 REGISTER_S = 1800.0  # limit to list existing files
 COPY_ON_WRITE, MERGE_ON_READ = "copy-on-write", "merge-on-read"
-SHORT = {COPY_ON_WRITE: "CoW", MERGE_ON_READ: "MoR"}
 # As in LHBench; the codec is set so that formats are compared and not codecs.
 COMMON = {
     "spark.sql.broadcastTimeout": "7200",
@@ -86,6 +84,7 @@ class SqlEngineTable(System):
     reader: ClassVar[str]  # name of a reader without the engine: parquet, delta, iceberg, hudi
     merges: ClassVar[bool] = True  # whether rows can be merged into its tables
     registers: ClassVar[bool] = True  # whether existing files of another writer can be registered as a table
+    is_placed: ClassVar[bool] = True  # whether a statement says where a new table lies; otherwise the catalog chooses
     capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK, Capability.READ_BY_OTHERS})
     needs: ClassVar[tuple[type[Service], ...]]  # the first is the Spark that supports the format
     durability: Durability = Durability(
@@ -162,22 +161,12 @@ class SqlEngineTable(System):
 
     def footprint(self, table: str) -> Footprint:
         """Return the files and bytes of `table` on the disk, including old versions."""
-        if table in self._registered:
-            return self._registered[table].footprint(self._metadata(table))
-        data, other = [0, 0], [0, 0]
-        for parent, _, names in os.walk(self.location(table)):
-            is_metadata = any(name in Path(parent).parts for name in METADATA)
-            for name in names:
-                if name.endswith(".crc"):
-                    continue  # checksums that the engine's file system adds for every file
-                kept = other if is_metadata else data
-                kept[0] += 1
-                kept[1] += Path(parent, name).stat().st_size
-        return Footprint(data[0], data[1], other[0], other[1], None, NO_CATALOG)
-
-    def _metadata(self, table: str) -> Path | None:
-        """Return the metadata folder of a table of registered files; None if it has none."""
-        return self._registered[table].metadata.get(self.reader)
+        if written := self._registered.get(table):
+            return written.footprint(written.metadata.get(self.reader))
+        # Without checksums, which the engine's file system adds for every file.
+        files = [path for path in files_below(self.location(table)) if path.suffix != ".crc"]
+        sizes = ((METADATA.isdisjoint(path.parent.parts), path.stat().st_size) for path in files)
+        return footprint_of(sizes, None, NO_CATALOG)
 
     def create(self, table: str, query: str, key: Sequence[str], date: str | None = None) -> Sequence[str]:
         """Return statements that create `table` from the rows of `query`, partitioned by the column `date` if given."""
@@ -191,11 +180,8 @@ class SqlEngineTable(System):
             pairs = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in properties.items())
             words.append(f"TBLPROPERTIES ({pairs})")
         words += [f"PARTITIONED BY ({date})"] if date else []
-        words += self._placed(table)
+        words += [f"LOCATION {literal(self.location(table))}"] if self.is_placed else []
         return " ".join([*words, f"AS {query}", *([f"ORDER BY {date}"] if date else [])])
-
-    def _placed(self, table: str) -> list[str]:
-        return [f"LOCATION {literal(self.location(table))}"]
 
     def merge(self, table: str, source: str, key: Sequence[str], columns: Sequence[str]) -> Sequence[str]:
         """Return statements that merge the relation `source` into `table`: a row replaces the one with its `key`."""
@@ -206,9 +192,10 @@ class SqlEngineTable(System):
             "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
         )
 
-    @abstractmethod
     def compact(self, table: str) -> Sequence[str]:
         """Return statements that rewrite `table` in few files, as its users do; empty if there is no such command."""
+        del table
+        return ()
 
     def in_force(self) -> Mapping[str, str]:
         """Return the session's settings that affect a measurement, read back from the session."""
@@ -252,7 +239,3 @@ class ParquetOnSpark(SqlEngineTable):
         self._registered[table] = written
         source = f"USING parquet OPTIONS (path {literal(written.folder)})"
         self._spark.sql(f"CREATE TEMPORARY VIEW {table} {source}", f"list {table}", REGISTER_S)
-
-    def compact(self, table: str) -> Sequence[str]:
-        del table
-        return ()

@@ -77,6 +77,7 @@ class TableSystem(System):
     capabilities: frozenset[Capability] = TABLE
     no_bundles: ClassVar[str] = "its client has no call that makes files that are there part of the table"
     no_maintenance: ClassVar[str] = "its client has no call that maintains a table"
+    maintains: ClassVar[tuple[str, ...]] = ()  # its client's maintenance operations, unless options change them
     maintained_by: ClassVar[type[TableSystem] | None] = None  # system whose client can, in a process beside the writer
     not_maintained: ClassVar[str | None] = None  # maintenance that its client does not perform, if it performs any
     look_differs: ClassVar[str] = ""  # how `visible_rows` differs from what a client that reads does, in words
@@ -158,7 +159,8 @@ class TableSystem(System):
         del options
         if Capability.WRITERS in cls.capabilities:
             return None
-        return f"{cls.title}: one process at a time may write its table"
+        reason = "it is for one writer" if cls.hands_over else "one process at a time may write its table"
+        return f"{cls.title}: {reason}"
 
     @classmethod
     def refuses_bundles(cls, options: Any) -> str | None:
@@ -181,7 +183,10 @@ class TableSystem(System):
     @classmethod
     def operations(cls, options: Any) -> tuple[str, ...]:
         """Return the names of its clients' maintenance operations with `options`, in order of execution."""
-        raise NotImplementedError(f"{cls.name} declares no {Capability.MAINTENANCE}")
+        del options
+        if not cls.maintains:
+            raise NotImplementedError(f"{cls.name} declares no {Capability.MAINTENANCE}")
+        return cls.maintains
 
     def client_factory(self) -> ClientFactory:
         """Return the `ClientFactory` for other processes that write to the table: requires `Capability.WRITERS`, or
@@ -252,6 +257,15 @@ def count_and_bytes(files: Iterable[Path]) -> tuple[int, int]:
     """Return the number of files, and their total size in bytes."""
     sizes = [path.stat().st_size for path in files]
     return len(sizes), sum(sizes)
+
+
+def footprint_of(files: Iterable[tuple[bool, int]], catalog: int | None = 0, reason: str | None = None) -> Footprint:
+    """Return the footprint of `files`: of each, whether it is a data file, and its size; `catalog` is in bytes."""
+    sizes: dict[bool, list[int]] = {True: [], False: []}
+    for is_data, size in files:
+        sizes[is_data].append(size)
+    data, metadata = sizes[True], sizes[False]
+    return Footprint(len(data), sum(data), len(metadata), sum(metadata), catalog, reason)
 
 
 def and_pyarrow(lists_files: str) -> str:

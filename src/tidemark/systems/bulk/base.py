@@ -184,8 +184,6 @@ class ParquetOnHdfs(OnHdfs):
         """Return the row count by the footers of the table's files, all of which are fetched."""
         import pyarrow.parquet as pq
 
-        folder = Path(tempfile.mkdtemp(dir=self.context.directory))
-        try:
-            return sum(pq.read_metadata(path).num_rows for path in self.parquet(self.fetched(name, folder / name)))
-        finally:
-            shutil.rmtree(folder)
+        with tempfile.TemporaryDirectory(dir=self.context.directory) as folder:
+            files = self.parquet(self.fetched(name, Path(folder, name)))
+            return sum(pq.read_metadata(path).num_rows for path in files)

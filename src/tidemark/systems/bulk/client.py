@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-BESIDE = (
-    "tidemark.systems.bulk.kafka_spark_clients"  # loaded from this folder, only for orders that name one of its clients
-)
+# Loaded from this folder, only for orders that name one of its clients.
+BESIDE = "tidemark.systems.bulk.kafka_spark_clients"
 PEAK = "5"  # resets the peak memory of a process in the kernel
 
 
@@ -244,10 +243,8 @@ def chosen(name: str) -> Any:
 
 def peak_bytes() -> int:
     """Return the peak resident memory in bytes since it was last reset."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return 0
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
 
 
 def timed(work: Callable[[], Any]) -> tuple[dict[str, int], Any]:

@@ -16,6 +16,8 @@ from tidemark.services.programs.provision import jar_lock, read_jar_lock
 from tidemark.systems import duckdb_client
 from tidemark.systems.bulk.base import FETCHED, OnHdfs, ParquetOnHdfs
 from tidemark.systems.delta.bulk import DeltaRsHdfs
+from tidemark.systems.hudi import writer_options
+from tidemark.systems.tables import footprint_of
 
 UPSERT, BULK_INSERT = "upsert", "bulk_insert"
 WARM = "its session holds the rows in memory, and has written them once, before the first write that is timed"
@@ -59,22 +61,10 @@ class BulkHudi(ThroughSpark, ParquetOnHdfs):
     operation: ClassVar[str]
 
     def sink(self) -> dict[str, Any]:
+        options = writer_options("whole", self.operation, "{keys}", self.context.codec)
+        first = {"hoodie.datasource.write.precombine.field": "{first}"}
         shuffles = {f"hoodie.{kind}.shuffle.parallelism": TASKS for kind in ("upsert", "insert", "bulkinsert")}
-        return {
-            "format": "hudi",
-            "mode": "append",
-            "options": {
-                "hoodie.table.name": "whole",
-                "hoodie.datasource.write.table.type": "COPY_ON_WRITE",
-                "hoodie.datasource.write.operation": self.operation,
-                "hoodie.datasource.write.recordkey.field": "{keys}",
-                "hoodie.datasource.write.precombine.field": "{first}",
-                "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
-                "hoodie.parquet.compression.codec": self.context.codec,
-                "hoodie.embed.timeline.server": "false",
-                **shuffles,
-            },
-        }
+        return {"format": "hudi", "mode": "append", "options": {**options, **first, **shuffles}}
 
     @property
     def reader(self) -> str:
@@ -88,11 +78,8 @@ class BulkHudi(ThroughSpark, ParquetOnHdfs):
         return found
 
     def footprint(self, name: str) -> Footprint:
-        sizes = self.listed(name)
-        beside = [
-            size for path, size in sizes.items() if Path(path).name.startswith(".") or METADATA in Path(path).parts
-        ]
-        return Footprint(len(sizes) - len(beside), sum(sizes.values()) - sum(beside), len(beside), sum(beside), 0)
+        sizes = ((Path(path), size) for path, size in self.listed(name).items())
+        return footprint_of((path.name[0] != "." and METADATA not in path.parts, size) for path, size in sizes)
 
 
 class SparkHudiHdfs(BulkHudi):

@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -144,7 +145,21 @@ def parts_of(answer: Mapping[str, Any]) -> dict[str, int]:
     return {KAFKA: kafka, HDFS: hdfs, TASKS: tasks, DRIVER: driver}
 
 
-class Legacy:
+class Through:
+    """Common base, with the members of `Client` in `client.py`."""
+
+    steps: Mapping[str, int] = MappingProxyType({})
+    _keys: Sequence[str] = ()
+
+    def hold(self, table: pa.Table, keys: Sequence[str]) -> Any:
+        self._keys = keys
+        return table
+
+    def prepare(self, source: str) -> None:
+        """Do nothing: no other process needs the rows."""
+
+
+class Legacy(Through):
     """Pandas rows, each as one Avro message; one Spark application per table; reads by Arrow Flight."""
 
     packages = ("confluent-kafka", "pandas", "fastavro", "pyarrow")
@@ -160,16 +175,11 @@ class Legacy:
         self._limit: int = order["limit"]
         self._producing, self._asking = Producing(order), Asking(order)
         self._schema: dict[str, Any] = {}
-        self._keys: Sequence[str] = ()
-        self.steps: dict[str, int] = {}
 
     def hold(self, table: pa.Table, keys: Sequence[str]) -> pd.DataFrame:
         """Return the rows in the form that the feature store's client has before it writes."""
         self._schema, self._keys = avro_schema(table), keys
         return table.to_pandas(date_as_object=True)
-
-    def prepare(self, source: str) -> None:
-        """Do nothing: no other process needs the rows."""
 
     def write(self, address: str, rows: pd.DataFrame) -> None:
         subject, topic = PurePosixPath(address).name, self._producing.topic(address)
@@ -204,7 +214,7 @@ class Legacy:
             return connection.do_get(self._flight.Ticket(urlsplit(address).path.encode())).read_all()
 
 
-class ArrowKafkaDelta:
+class ArrowKafkaDelta(Through):
     """Record batches in Arrow's format, each as one message; then delta-rs writes what was read from the topic."""
 
     packages = ("confluent-kafka", "deltalake", "pyarrow")
@@ -218,14 +228,6 @@ class ArrowKafkaDelta:
         self._properties = deltalake.WriterProperties(compression=codec)
         self._producing = Producing(order)
         self._consumer, self._place = Consumer, TopicPartition
-        self.steps: dict[str, int] = {}
-
-    def hold(self, table: pa.Table, keys: Sequence[str]) -> pa.Table:
-        del keys
-        return table
-
-    def prepare(self, source: str) -> None:
-        """Do nothing: no other process needs the rows."""
 
     def write(self, address: str, table: pa.Table) -> None:
         topic = self._producing.topic(address)
@@ -263,7 +265,7 @@ class ArrowKafkaDelta:
         return pa.Table.from_batches(batches)
 
 
-class WarmSpark:
+class WarmSpark(Through):
     """Running Spark session, which has written before, and holds the rows in memory before they are written."""
 
     packages = ("pyarrow",)
@@ -271,12 +273,6 @@ class WarmSpark:
     def __init__(self, order: dict[str, Any]) -> None:
         self._asking = Asking(order)
         self._practice: str | None = order["practice"]
-        self._keys: Sequence[str] = ()
-        self.steps: dict[str, int] = {}
-
-    def hold(self, table: pa.Table, keys: Sequence[str]) -> pa.Table:
-        self._keys = keys
-        return table
 
     def prepare(self, source: str) -> None:
         """Load the rows of the file `source` into the session's memory; the first call also writes them once."""

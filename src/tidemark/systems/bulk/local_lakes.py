@@ -19,6 +19,7 @@ from tidemark.services.base import files_below
 from tidemark.systems import duckdb_client
 from tidemark.systems.bulk.base import OnDisk
 from tidemark.systems.delta.bulk import told
+from tidemark.systems.tables import footprint_of
 
 CATALOG = "lake.db"
 EXTENSIONS = ("sqlite_scanner", "ducklake")
@@ -45,21 +46,16 @@ class Lake(OnDisk):
 
     def listed(self, name: str) -> Mapping[str, int]:
         folder = self.context.directory
-        return {
-            path.relative_to(folder).as_posix(): path.stat().st_size
-            for path in files_below(folder)
-            if name in path.relative_to(folder).parts
-        }
+        paths = (path.relative_to(folder) for path in files_below(folder))
+        return {path.as_posix(): (folder / path).stat().st_size for path in paths if name in path.parts}
 
     def counted(self, name: str) -> int:
         return sum(rows for _, rows in self._files(name))
 
     def footprint(self, name: str) -> Footprint:
-        sizes = self.listed(name)
         data = {path.relative_to(self.context.directory).as_posix() for path, _ in self._files(name)}
-        inside = [size for path, size in sizes.items() if path in data]
-        beside = [size for path, size in sizes.items() if path not in data]
-        return Footprint(len(inside), sum(inside), len(beside), sum(beside), None, "all tables share the catalog")
+        sizes = ((path in data, size) for path, size in self.listed(name).items())
+        return footprint_of(sizes, None, "all tables share the catalog")
 
     def remove(self, name: str) -> None:
         for folder in [path for path in self.context.directory.rglob(name) if path.is_dir()]:

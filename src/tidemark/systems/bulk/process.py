@@ -51,8 +51,7 @@ class Client(Worker):
 
     def _ask(self, question: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         self.tell(json.dumps(question))
-        line = self.line(time.monotonic() + timeout_s)
-        if line is None:
+        if (line := self.line(time.monotonic() + timeout_s)) is None:
             raise self.failure(f"did not answer within {timeout_s:g} s")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:

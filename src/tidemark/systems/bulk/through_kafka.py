@@ -86,8 +86,7 @@ class Legacy(ThroughKafka, BulkHudi):
     )
 
     def order(self, processors: Collection[int]) -> dict[str, Any]:
-        reader = self.context.server(Flight).address
-        return {**super().order(processors), "flight": reader, "limit": self.options.limit}
+        return {**super().order(processors), "flight": self.context.server(Flight).address, "limit": self.options.limit}
 
 
 class ArrowKafkaDelta(ThroughKafka, DeltaRsHdfs):

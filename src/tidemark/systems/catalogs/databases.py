@@ -6,7 +6,7 @@ import secrets
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -30,16 +30,6 @@ def postgres_counters(postgres: Postgres, database: str) -> Mapping[str, int]:
         row = connection.execute(POSTGRES_COUNTERS).fetchone()
     assert row is not None
     return {"write_transactions": int(row[0]), "wal_bytes": int(row[1])}
-
-
-def sqlite_counters(path: Path) -> Mapping[str, int]:
-    """Return the number of write transactions of a file with a rollback journal; 0 if the file does not exist yet."""
-    try:
-        with path.open("rb") as file:
-            header = file.read(CHANGES_AT + 4)
-    except FileNotFoundError:
-        header = b""
-    return {"write_transactions": int.from_bytes(header[CHANGES_AT:], "big")}
 
 
 COUNTED = "strace of 20 updates of a table"
@@ -202,7 +192,11 @@ class SqliteDatabase(FileDatabase):
         return open_sqlite(self.path)
 
     def counters(self) -> Mapping[str, int]:
-        return sqlite_counters(self.path)
+        """Return the number of write transactions with a rollback journal; 0 if the file does not exist yet."""
+        header = b""
+        with suppress(FileNotFoundError), self.path.open("rb") as file:
+            header = file.read(CHANGES_AT + 4)
+        return {"write_transactions": int.from_bytes(header[CHANGES_AT:], "big")}
 
     def settings(self) -> Mapping[str, str]:
         return sqlite_settings(self.path)

@@ -7,19 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.systems.base import Context
+from tidemark.systems.catalogs import library
 from tidemark.systems.catalogs.base import CatalogReader, Entity, Kept, Names
 from tidemark.systems.catalogs.databases import Ask, Database, DuckDBDatabase, PostgresDatabase, SqliteDatabase
-from tidemark.systems.catalogs.library import (
-    CONFLICT,
-    DONE,
-    FAILED,
-    LOCKED,
-    NOT_THERE,
-    PROCESSES,
-    Contents,
-    LibraryCatalog,
-    Session,
-)
+from tidemark.systems.catalogs.library import CONFLICT, DONE, FAILED, LOCKED, NOT_THERE, PROCESSES
 from tidemark.systems.catalogs.rest import InPostgres
 from tidemark.systems.duckdb_client import DUCKDB, connect, identifier, literal, missing_extensions, versions
 
@@ -33,11 +24,7 @@ TAKEN = "the creation of a schema that is there succeeds, and changes nothing"
 COMMENTS = "an update sets the comment of a table or a view, of which the last is kept"
 
 
-def schema_of(path: Names) -> str:
-    return BETWEEN.join(path)
-
-
-class DuckLakeSession(Session):
+class DuckLakeSession(library.Session):
     """Session of one DuckDB, attached to the lake."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, columns: Iterable[str]) -> None:
@@ -72,7 +59,7 @@ class DuckLakeSession(Session):
 
         self.listed = ()
         try:
-            found = self._connection.execute(self._statements[kind](schema_of(path), name, key)).fetchall()
+            found = self._connection.execute(self._statements[kind](BETWEEN.join(path), name, key)).fetchall()
         except duckdb.Error as error:
             self.said = str(error)
             return _status(self.said)
@@ -155,7 +142,7 @@ class TablesReader(CatalogReader):
         yield from (found for found in self._paths if found[: len(path)] == tuple(path))
 
 
-class DuckLakeCatalog(LibraryCatalog):
+class DuckLakeCatalog(library.LibraryCatalog):
     """DuckLake over a database; `attached` is the ATTACH string, with a placeholder for the database's address."""
 
     format = "DuckLake"
@@ -185,7 +172,7 @@ class DuckLakeCatalog(LibraryCatalog):
         return missing_extensions(cls.extensions)
 
     @classmethod
-    def open_session(cls, given: Mapping[str, str], contents: Contents) -> Session:
+    def open_session(cls, given: Mapping[str, str], contents: library.Contents) -> library.Session:
         folder = Path(given["directory"])
         connection = connect(cls.extensions, folder, 1)
         catalog = literal(cls.attached.format(given["address"]))

@@ -13,19 +13,10 @@ from psycopg.conninfo import conninfo_to_dict
 
 from tidemark.services.base import files_below
 from tidemark.systems.base import Options
+from tidemark.systems.catalogs import library
 from tidemark.systems.catalogs.base import CatalogReader, Entity, Kept, Names
 from tidemark.systems.catalogs.databases import Ask, Database, PostgresDatabase, SqliteDatabase
-from tidemark.systems.catalogs.library import (
-    CONFLICT,
-    DONE,
-    FAILED,
-    LOCKED,
-    NOT_THERE,
-    PROCESSES,
-    Contents,
-    LibraryCatalog,
-    Session,
-)
+from tidemark.systems.catalogs.library import CONFLICT, DONE, FAILED, LOCKED, NOT_THERE, PROCESSES
 from tidemark.systems.catalogs.reading import history
 from tidemark.systems.catalogs.rest import IN_CACHE, InPostgres, IsolationOptions
 from tidemark.systems.iceberg.client import PYICEBERG
@@ -41,10 +32,10 @@ BY_LOADING = "whether a namespace exists is asked by loading its properties, as 
 NO_VIEWS = "PyIceberg's SQL catalog keeps no views: it raises NotImplementedError"
 
 
-class PyIcebergSession(Session):
+class PyIcebergSession(library.Session):
     """Session with one catalog object, which keeps one connection."""
 
-    def __init__(self, uri: str, warehouse: Path, contents: Contents) -> None:
+    def __init__(self, uri: str, warehouse: Path, contents: library.Contents) -> None:
         from pyiceberg.catalog.sql import SqlCatalog
         from pyiceberg.schema import Schema
         from pyiceberg.types import IntegerType, NestedField
@@ -159,13 +150,13 @@ class RowsReader(CatalogReader):
         yield from (found for found in self._properties if found[: len(path)] == tuple(path))
 
 
-class PyIcebergSqlCatalog(LibraryCatalog):
+class PyIcebergSqlCatalog(library.LibraryCatalog):
     """PyIceberg's catalog over a database that SQLAlchemy supports; metadata files are in the run's own folder."""
 
     format = "Iceberg"
     client = "PyIceberg"
     entities = frozenset({Entity.NAMESPACE, Entity.TABLE})
-    reasons: ClassVar[Mapping[Entity, str]] = {**LibraryCatalog.reasons, Entity.VIEW: NO_VIEWS}
+    reasons: ClassVar[Mapping[Entity, str]] = {**library.LibraryCatalog.reasons, Entity.VIEW: NO_VIEWS}
     requests: ClassVar[frozenset[str] | None] = frozenset(
         {"create namespace", "create table", "list namespaces", "namespace exists", "get namespace", "list tables",
          "table exists", "get table", "update namespace", "update table", "append", "rename table",
@@ -184,7 +175,7 @@ class PyIcebergSqlCatalog(LibraryCatalog):
             self.withdraw(BY_LOADING)
 
     @classmethod
-    def open_session(cls, given: Mapping[str, str], contents: Contents) -> Session:
+    def open_session(cls, given: Mapping[str, str], contents: library.Contents) -> library.Session:
         return PyIcebergSession(cls.uri(given["address"]), cls.warehouse(Path(given["directory"])), contents)
 
     @classmethod

@@ -81,22 +81,6 @@ def history(parents: Mapping[int, int | None], at: int | None) -> tuple[str, ...
     return tuple(found)
 
 
-class NullReader(CatalogReader):
-    """Reader of a catalog that keeps nothing."""
-
-    def namespaces(self, path: Names) -> list[str]:
-        del path
-        return []
-
-    def names(self, entity: Entity, path: Names) -> list[str]:
-        del entity, path
-        return []
-
-    def fetch(self, entity: Entity, path: Names, name: str = "") -> Kept | None:
-        del entity, path, name
-        return None
-
-
 class NullCatalogSystem(CatalogSystem):
     name = "null-catalog"
     title = "Null catalog"
@@ -115,7 +99,7 @@ class NullCatalogSystem(CatalogSystem):
         return Endpoint(self.context.server(NullCatalog).uri)
 
     def open_reader(self) -> CatalogReader:
-        return NullReader()
+        raise NotImplementedError(self.reader)
 
     @property
     def reader(self) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 from urllib.parse import urlencode, urlsplit
 
 from tidemark.services.base import Service, files_below
@@ -25,6 +26,7 @@ from tidemark.systems.catalogs.base import CatalogReader, CatalogSystem, Endpoin
 from tidemark.systems.catalogs.databases import COUNTED, Database, PostgresDatabase, postgres_counters, sqlite_settings
 from tidemark.systems.catalogs.library import LibraryCatalog
 from tidemark.systems.catalogs.reading import PyIcebergReader
+from tidemark.systems.iceberg.client import reader_name
 
 TIMEOUT_S = 10
 CHMOD = PerWrite(2, 2)  # programs that Hadoop's file output starts per metadata file
@@ -88,9 +90,7 @@ class RestSystem(CatalogSystem):
 
     @property
     def reader(self) -> str:
-        from importlib.metadata import version
-
-        return f"PyIceberg {version('pyiceberg')}; views over plain HTTP, which PyIceberg cannot load"
+        return f"{reader_name()}; views over plain HTTP, which PyIceberg cannot load"
 
     @property
     def postgres(self) -> tuple[Postgres, str] | None:
@@ -106,13 +106,10 @@ class RestSystem(CatalogSystem):
         return Path(self.running.warehouse)
 
     def stored(self) -> tuple[int, int, int | None]:
-        files = files_below(self.warehouse)
         sizes = []
-        for path in files:
-            try:
+        for path in files_below(self.warehouse):
+            with suppress(OSError):
                 sizes.append(path.stat().st_size)
-            except OSError:
-                continue
         return len(sizes), sum(sizes), self.running.database_bytes()
 
     def settings(self) -> Mapping[str, str]:
@@ -144,17 +141,11 @@ class RestMariadb(ReferenceServer):
         remark="innodb_flush_log_at_trx_commit, log_bin and sync_binlog read from the running server",
     )  # fmt: skip
 
-    @property
-    def _mariadb(self) -> MariaDB:
-        service = self.running
-        assert isinstance(service, backends.IcebergRestMariadb)
-        return service.mariadb
-
     def counters(self) -> Mapping[str, int]:
-        return self._mariadb.counters()
+        return cast(backends.IcebergRestMariadb, self.running).mariadb.counters()
 
     def settings(self) -> Mapping[str, str]:
-        return self._mariadb.durability_settings()
+        return cast(backends.IcebergRestMariadb, self.running).mariadb.durability_settings()
 
 
 class RestSqlite(ReferenceServer):
@@ -170,9 +161,7 @@ class RestSqlite(ReferenceServer):
     )  # fmt: skip
 
     def settings(self) -> Mapping[str, str]:
-        service = self.running
-        assert isinstance(service, backends.IcebergRestSqlite)
-        return sqlite_settings(service.database_path)
+        return sqlite_settings(cast(backends.IcebergRestSqlite, self.running).database_path)
 
 
 class RestSqliteWal(RestSqlite):
@@ -303,9 +292,7 @@ class OnS3(RestSystem):
     """Catalog server whose service has a bucket."""
 
     def stored(self) -> tuple[int, int, int | None]:
-        service = self.running
-        assert isinstance(service, InBucket)
-        return *service.bucket.stored(), service.database_bytes()
+        return *cast(InBucket, self.running).bucket.stored(), self.running.database_bytes()
 
 
 class RestPostgresS3(OnS3, OverPostgres, ReferenceServer):
@@ -340,6 +327,4 @@ class PolarisCatalog(RestSystem):
 
     @property
     def warehouse(self) -> Path:
-        service = self.running
-        assert isinstance(service, Polaris)
-        return Path(service.location.removeprefix("file://"))
+        return Path(cast(Polaris, self.running).location.removeprefix("file://"))

@@ -20,6 +20,7 @@ from tidemark.systems import duckdb_client
 from tidemark.systems.base import Context
 from tidemark.systems.bulk.base import FETCHED, BulkTable, OnDisk, OnHdfs
 from tidemark.systems.delta import table as delta_client
+from tidemark.systems.tables import footprint_of
 
 LOG = "_delta_log"
 BEFORE = "deltalake-before"
@@ -65,10 +66,7 @@ class BulkDelta(BulkTable):
         return sum(json.loads(each["stats"])["numRecords"] for each in added)
 
     def footprint(self, name: str) -> Footprint:
-        sizes = self.listed(name)
-        log = [size for path, size in sizes.items() if path.startswith(LOG)]
-        data = [size for path, size in sizes.items() if not path.startswith(LOG)]
-        return Footprint(len(data), sum(data), len(log), sum(log), 0)
+        return footprint_of((not path.startswith(LOG), size) for path, size in self.listed(name).items())
 
 
 class DeltaRsLocal(OnDisk, BulkDelta):
@@ -114,11 +112,7 @@ class DeltaRsHdfsBefore(DeltaRsHdfs):
 def told(extensions: Sequence[str], processors: Collection[int], statements: Sequence[str] = ()) -> dict[str, Any]:
     """Return the part of an order for the client's DuckDB: its extensions and statements, one thread per processor."""
     files = [str(duckdb_client.extension_file(each)) for each in extensions]
-    config = {
-        "threads": len(processors),
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-    }
+    config = {"threads": len(processors), "autoinstall_known_extensions": False, "autoload_known_extensions": False}
     return {"config": config, "statements": [*(f"LOAD {duckdb_client.literal(each)}" for each in files), *statements]}
 
 

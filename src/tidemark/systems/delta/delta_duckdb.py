@@ -29,11 +29,7 @@ INVALID_LOG = (
 class DeltaDuckDB(DeltaTable, DuckDBSystem):
     name: ClassVar[str] = "delta-duckdb"
     title: ClassVar[str] = "Delta (DuckDB)"
-    notes: tuple[str, ...] = (
-        NO_SERVICE,
-        "DuckDB's Delta writer makes no checkpoints",
-        INVALID_LOG,
-    )
+    notes: tuple[str, ...] = (NO_SERVICE, "DuckDB's Delta writer makes no checkpoints", INVALID_LOG)
     extensions: tuple[str, ...] = ("delta",)
     conflicts: ClassVar[tuple[str, ...]] = ("commit conflict at version",)
     table = f"{ALIAS}.{ALIAS}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.errors import SystemFailure
 from tidemark.systems import duckdb_client
-from tidemark.systems.base import TABLE, Capability, Context, Options
+from tidemark.systems.base import OPEN_TABLE, Capability, Context, Options
 from tidemark.systems.delta import table as delta_client
 from tidemark.systems.delta.table import CLIENT_INTERVAL, LOG, NO_SERVICE, TIMEOUT, DeltaRsOptions, DeltaTable
 from tidemark.systems.duckdb_client import DuckDBReadClient
@@ -33,16 +33,14 @@ OVERTAKEN = "Failed to commit transaction"  # in delta-rs's message after its la
 @dataclass(frozen=True, slots=True)
 class DeltaRsClientFactory(ClientFactory):
     location: str
-    access: Mapping[str, str] | None = field(repr=False)  # to the storage; None for the local disk
+    access: dict[str, str] | None = field(repr=False)  # to the storage; None for the local disk
     codec: str
     retries: int | None  # of a commit that lost to another one; None: delta-rs's default
 
     def open(self) -> DeltaRsWriter:
         from deltalake import DeltaTable
 
-        return DeltaRsWriter(
-            self, DeltaTable(self.location, storage_options=None if self.access is None else dict(self.access))
-        )
+        return DeltaRsWriter(self, DeltaTable(self.location, storage_options=self.access))
 
 
 class DeltaRsWriter(TableWriter):
@@ -52,10 +50,8 @@ class DeltaRsWriter(TableWriter):
         self.table = table
         self._location, self._codec = client_factory.location, client_factory.codec
         self.properties = WriterProperties(compression=client_factory.codec.upper())  # type: ignore[arg-type]
-        self._commit = (
-            None if client_factory.retries is None else CommitProperties(max_commit_retries=client_factory.retries)
-        )
-        self._retries = client_factory.retries
+        self._retries = retries = client_factory.retries
+        self._commit = None if retries is None else CommitProperties(max_commit_retries=retries)
         self._conflict = exceptions.CommitFailedError
         self._certain = (exceptions.SchemaMismatchError, exceptions.TableNotFoundError)
         self._append = write_deltalake
@@ -67,9 +63,8 @@ class DeltaRsWriter(TableWriter):
     def write_known(self, rows: pa.Table, key: IdempotencyKey) -> None:
         from deltalake import CommitProperties, Transaction
 
-        known = CommitProperties(
-            max_commit_retries=self._retries, app_transactions=[Transaction(key.writer, key.number)]
-        )
+        marks = [Transaction(key.writer, key.number)]
+        known = CommitProperties(max_commit_retries=self._retries, app_transactions=marks)
         self._append(self.table, rows, mode="append", writer_properties=self.properties, commit_properties=known)
 
     def has(self, key: IdempotencyKey) -> bool:
@@ -139,9 +134,7 @@ def add_log_entries(folder: Path, version: int, rows: pa.Table, ids: range, code
     import pyarrow.parquet as pq
 
     lines = (folder / LOG / f"{version:020d}.json").read_text().splitlines()
-    entry: dict[str, Any] = {}
-    for line in lines:
-        entry |= json.loads(line)
+    entry: dict[str, Any] = {name: each for line in lines for name, each in json.loads(line).items()}
     statistics = json.loads(entry["add"]["stats"])
     for number in ids:
         version += 1
@@ -166,24 +159,19 @@ class DeltaRs(DeltaTable):
     client: ClassVar[str] = "delta-rs"
     packages: ClassVar[Mapping[str, str]] = {"deltalake": "deltalake"}
     libraries: ClassVar[tuple[str, ...]] = ("deltalake",)
-    notes: tuple[str, ...] = (
-        NO_SERVICE,
-        "delta-rs runs its own threads, and has no setting for their number",
-    )
-    capabilities: frozenset[Capability] = TABLE | {
+    notes: tuple[str, ...] = (NO_SERVICE, "delta-rs runs its own threads, and has no setting for their number")
+    capabilities: frozenset[Capability] = OPEN_TABLE | {
         Capability.MERGE,
         Capability.PLANS,
         Capability.COMMIT_RETRY,
-        Capability.READ_BY_OTHERS,
-        Capability.WRITERS,
         Capability.MAINTENANCE,
         Capability.BUNDLES,
-        Capability.HISTORY,
         Capability.ADD_COLUMN,
     }
     Options: ClassVar[type[Options]] = DeltaRsOptions
     written_through: ClassVar[tuple[str, ...]] = (".", LOG)  # it cannot be interrupted before its commit
     time_limit: ClassVar[str | None] = TIMEOUT
+    maintains: ClassVar[tuple[str, ...]] = ("compact", "vacuum", "checkpoint")
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
@@ -225,11 +213,6 @@ class DeltaRs(DeltaTable):
         assert self._writer is not None
         self._writer.table.alter.add_columns(Field(name, PrimitiveType("long")))
 
-    @classmethod
-    def operations(cls, options: Any) -> tuple[str, ...]:
-        del options
-        return ("compact", "vacuum", "checkpoint")
-
     def client_factory(self) -> ClientFactory:
         return self._entrance()
 
@@ -249,8 +232,9 @@ class DeltaRs(DeltaTable):
             return other.ids()
 
     def open_reader(self) -> AbstractContextManager[DuckDBReadClient]:
-        address = duckdb_client.literal(delta_client.address_for_duckdb(self._location))
-        directory, scan = self.context.directory, f"delta_scan({address})"
+        # As a URI: the extension parses a % in a plain path as a printf conversion.
+        address = self.place.as_uri() if self._location.startswith("/") else self._location
+        directory, scan = self.context.directory, f"delta_scan({duckdb_client.literal(address)})"
         if self.folder is None:
             return duckdb_client.open_reader(READER, directory, (), scan)
         return duckdb_client.open_reader((*READER, HTTPFS), directory, (self.folder.for_readers().secret(),), scan)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tidemark.services.base import Service
 from tidemark.services.engines.spark import SparkDelta, SparkDeltaBefore
 from tidemark.services.programs.process import give
-from tidemark.systems.base import Options, Variant
+from tidemark.systems.base import Options
 from tidemark.systems.delta.delta_rs import DeltaRs
-from tidemark.systems.delta.table import NO_SERVICE, DeltaRsOptions
+from tidemark.systems.delta.table import NO_SERVICE
 from tidemark.systems.sinks import ALIGNED, Sink, SparkSink
 from tidemark.systems.spark_sql import MERGE_ON_READ, ModeOptions, SqlEngineTable
 from tidemark.systems.tables import TableSystem
@@ -45,12 +45,8 @@ class SparkDeltaSink(SparkSink):
         "the one that delta-rs makes otherwise",
     )
     needs: ClassVar[tuple[type[Service], ...]] = (SparkDelta,)
+    into: ClassVar[type[TableSystem]] = DeltaForSpark
     exactly_once: ClassVar[str] = "offsets in a log before each batch, whose number is a transaction's in Delta's log"
-
-    @classmethod
-    def destination(cls, options: Any) -> Variant:
-        del options
-        return Variant(cls.name, DeltaForSpark, DeltaRsOptions(), cls.title)
 
     def _sink(self, table: TableSystem) -> Sink:
         assert isinstance(table, DeltaForSpark)

@@ -22,7 +22,7 @@ from tidemark.systems import object_store
 from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite, option
 from tidemark.systems.full_durability import DurabilityOptions, write_through
 from tidemark.systems.releases import Client, Release
-from tidemark.systems.tables import Committed, and_pyarrow, read_ids
+from tidemark.systems.tables import Committed, and_pyarrow, footprint_of, read_ids
 from tidemark.systems.writers import commit_retries_option
 
 if TYPE_CHECKING:
@@ -37,11 +37,6 @@ DELTA_RS = Client("delta-rs", "deltalake", (Release((1, 0, 0)), Release((1, 6, 6
 def reader_name() -> str:
     """Return the name of the oracle's reader that uses delta-rs."""
     return and_pyarrow(f"{DELTA_RS.name} {DELTA_RS.installed()} (the log)")
-
-
-def address_for_duckdb(location: str) -> str:
-    """Return a table's address for DuckDB's extension, which parses a % in a plain path as a printf conversion."""
-    return Path(location).as_uri() if location.startswith("/") else location
 
 
 CHECKPOINT_INTERVAL = "delta.checkpointInterval"
@@ -117,7 +112,7 @@ class DeltaTable(object_store.Stored):
 
         options = self.options
         if options.catalog == "unity":
-            place = register_in_unity(options.unity_address, options.unity_schema, schema, Path(self._location))
+            place = register_in_unity(options.unity_address, options.unity_schema, schema, self.place)
             self._location = str(place)
         if self.folder is not None:
             self._location = self.folder.uri
@@ -128,10 +123,9 @@ class DeltaTable(object_store.Stored):
             )
         properties = {CHECKPOINT_INTERVAL: str(options.checkpoint_interval)}
         table = Table.create(self._location, schema, configuration=properties, storage_options=self._access())
-        place = Path(self._location)
-        if self.durability_level == FULL and not write_through(place / each for each in self.written_through):
+        if self.durability_level == FULL and not write_through(self.place / each for each in self.written_through):
             self.say(NOT_THROUGH)
-        self._keep_promise_below(place)
+        self._keep_promise_below(self.place)
         return table
 
     def reached_by(self, services: Mapping[type[Service], Service]) -> Self:
@@ -167,9 +161,7 @@ class DeltaTable(object_store.Stored):
     def footprint(self) -> Footprint:
         # Hadoop's local file system adds checksum files, with a leading dot: they are not part of the format.
         sizes = {path: size for path, size in self._sizes_below(self.place).items() if not path.name.startswith(".")}
-        log = object_store.count_and_sum(size for path, size in sizes.items() if LOG in path.parts)
-        data = object_store.count_and_sum(size for path, size in sizes.items() if LOG not in path.parts)
-        return Footprint(*data, *log, 0)
+        return footprint_of((LOG not in path.parts, size) for path, size in sizes.items())
 
     def commits(self) -> int:
         # A commit is a file of the log, named by its number.
@@ -248,16 +240,9 @@ def register_in_unity(address: str, schema_name: str, schema: pa.Schema, locatio
 def _unity_column(position: int, field: pa.Field) -> dict[str, Any]:
     import pyarrow as pa
 
-    if pa.types.is_timestamp(field.type):
-        kind = "timestamp_ntz"
-    elif pa.types.is_floating(field.type):
-        kind = "double"
-    elif pa.types.is_int64(field.type):
-        kind = "long"
-    elif pa.types.is_integer(field.type):
-        kind = "int"
-    else:
-        kind = "string"
+    of = pa.types
+    kinds = {of.is_timestamp: "timestamp_ntz", of.is_floating: "double", of.is_int64: "long", of.is_integer: "int"}
+    kind = next((name for is_of, name in kinds.items() if is_of(field.type)), "string")  # the first that fits
     described = {"name": field.name, "type": kind, "nullable": True, "metadata": {}}
     return {
         "name": field.name,

@@ -42,7 +42,6 @@ INLINED = """
 """
 
 
-MILLISECONDS = "extract(epoch FROM snapshot_time) * 1000"
 REFUSED = "SELECT xact_rollback FROM pg_stat_database WHERE datname = current_database()"
 
 
@@ -51,7 +50,7 @@ def commits(ask: Ask) -> int:
     return _number(ask, "SELECT count(*) FROM ducklake_snapshot")
 
 
-def history(ask: Ask, table: str, milliseconds: str = MILLISECONDS) -> list[Committed]:
+def history(ask: Ask, table: str, milliseconds: str) -> list[Committed]:
     """Return the snapshots that added rows to `table`, in files or inlined, in order.
 
     `milliseconds` is SQL for the Unix time of a snapshot.
@@ -95,8 +94,7 @@ def ids(ask: Ask, table: str, file_system: FileSystem | None = None) -> pa.Chunk
     """
     import pyarrow as pa
 
-    deleted = _number(ask, "SELECT count(*) FROM ducklake_delete_file WHERE end_snapshot IS NULL")
-    if deleted:
+    if deleted := _number(ask, "SELECT count(*) FROM ducklake_delete_file WHERE end_snapshot IS NULL"):
         raise SystemFailure(f"DuckLake: {deleted} files of deleted rows are in the catalog, where rows are only added.")
     chunks = read_ids((_path(row) for row in ask(DATA_FILES.format(literal(table)))), file_system).chunks
     for (inlined,) in ask(INLINED.format(literal(table))):

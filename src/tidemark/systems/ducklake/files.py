@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from tidemark.systems.catalogs.databases import Ask, open_sqlite, sqlite_setting
 from tidemark.systems.duckdb_client import DUCKDB, DuckDBReadClient, open_reader, reader_name
 from tidemark.systems.ducklake import catalog
 from tidemark.systems.ducklake.table import TABLE_NAME, DuckLakeTable, Inlining, SharedCatalog
-from tidemark.systems.tables import Committed, count_and_bytes
+from tidemark.systems.tables import count_and_bytes
 
 CATALOG_FILE = "catalog.ducklake"  # its WAL lies next to it, with this name as prefix
 FILE_DURABILITY = Durability(
@@ -51,8 +51,7 @@ class DuckLakeInlined(Inlining):
         return str(self.context.directory / CATALOG_FILE)
 
     def _catalog_bytes(self) -> int:
-        _, size = count_and_bytes(self.context.directory.glob(f"{CATALOG_FILE}*"))
-        return size
+        return count_and_bytes(self.context.directory.glob(f"{CATALOG_FILE}*"))[1]
 
     @property
     def reader(self) -> str:
@@ -82,8 +81,6 @@ CLINGS = (
     "a client whose commit meets a reader, or that reads while another one commits, keeps the file locked for all "
     "others until its process ends"
 )
-SYNCS = PerWrite(4, 4)
-MILLISECONDS = "(julianday(replace(snapshot_time, '+00', '')) - 2440587.5) * 86400000"
 
 
 class DuckLakeSqlite(SharedCatalog):
@@ -96,16 +93,13 @@ class DuckLakeSqlite(SharedCatalog):
     )
     conflicts: ClassVar[tuple[str, ...]] = (*DuckLakeTable.conflicts, LOCKED)
     opens_within_s: ClassVar[float] = 10.0
+    milliseconds: ClassVar[str] = "(julianday(replace(snapshot_time, '+00', '')) - 2440587.5) * 86400000"
     extensions: tuple[str, ...] = ("ducklake", "sqlite_scanner")
-    capabilities: frozenset[Capability] = SharedCatalog.capabilities | {
-        Capability.MAINTENANCE,
-        Capability.BUNDLES,
-        Capability.HISTORY,
-    }
+    capabilities: frozenset[Capability] = SharedCatalog.capabilities | {Capability.BUNDLES}
     durability: Durability = Durability(
         "SQLite flushes its rollback journal and its file before it acknowledges the commit; the client leaves the "
         "Parquet file to the page cache.",
-        client_syncs_per_write=SYNCS,
+        client_syncs_per_write=PerWrite(4, 4),
     )
     full_syncs_per_write: ClassVar[PerWrite] = PerWrite(8, 8)  # including the journal, a file that a write creates
 
@@ -122,8 +116,7 @@ class DuckLakeSqlite(SharedCatalog):
         return f"sqlite:{self._path}"
 
     def _catalog_bytes(self) -> int:
-        _, size = count_and_bytes(self.context.directory.glob(f"{FILE}*"))
-        return size
+        return count_and_bytes(self.context.directory.glob(f"{FILE}*"))[1]
 
     @property
     def _asks_by(self) -> str:
@@ -137,12 +130,6 @@ class DuckLakeSqlite(SharedCatalog):
         with open_sqlite(self._path, locks=False) as ask:
             return catalog.visible_rows(ask, TABLE_NAME)
 
-    def history(self) -> Sequence[Committed]:
-        with self._open_query() as ask:
-            return catalog.history(ask, TABLE_NAME, MILLISECONDS)
-
     def settings(self) -> Mapping[str, str]:
-        return {
-            **super().settings(),
-            **{f"SQLite {name}": value for name, value in sqlite_settings(self._path).items()},
-        }
+        own = {f"SQLite {name}": value for name, value in sqlite_settings(self._path).items()}
+        return {**super().settings(), **own}

@@ -44,7 +44,6 @@ class CatalogInPostgres(SharedCatalog):
     """DuckLake with its own catalog database in PostgreSQL; its password never appears in SQL."""
 
     catalog: str = "PostgreSQL"
-    capabilities: frozenset[Capability] = SharedCatalog.capabilities | {Capability.MAINTENANCE, Capability.HISTORY}
     needs: ClassVar[tuple[type[Service], ...]] = (Postgres,)
     Options: ClassVar[type[Options]] = DuckLakePostgresOptions
     extensions: tuple[str, ...] = ("ducklake", "postgres_scanner")
@@ -121,9 +120,7 @@ class DuckLakeInlinedPostgres(Inlining, CatalogInPostgres):
     name: ClassVar[str] = "ducklake-inlined-postgres"
     title: ClassVar[str] = "DuckLake + inlining (PostgreSQL)"
     notes: tuple[str, ...] = (*Inlining.notes, REFUSES_INFINITY)
-    capabilities: frozenset[Capability] = (Inlining.capabilities | CatalogInPostgres.capabilities) - {
-        Capability.INFINITY
-    }
+    capabilities: frozenset[Capability] = (Inlining.capabilities | SharedCatalog.capabilities) - {Capability.INFINITY}
 
     @classmethod
     def of_release(cls) -> frozenset[Capability]:
@@ -139,11 +136,7 @@ class DuckLakeQuack(SharedCatalog):
     notes: tuple[str, ...] = (NOT_ATOMIC,)
     extensions: tuple[str, ...] = ("ducklake", *PROTOCOL)
     needs: ClassVar[tuple[type[Service], ...]] = (Quack,)
-    capabilities: frozenset[Capability] = SharedCatalog.capabilities | {
-        Capability.BUNDLES,
-        Capability.MAINTENANCE,
-        Capability.HISTORY,
-    }
+    capabilities: frozenset[Capability] = SharedCatalog.capabilities | {Capability.BUNDLES}
     durability: Durability = Durability(
         "The server's DuckDB flushes its log at each of the six statements that a commit is; the client leaves the "
         "Parquet file to the page cache.",

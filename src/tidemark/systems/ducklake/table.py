@@ -187,9 +187,14 @@ class DuckLakeTable(object_store.Stored, DuckDBSystem):
         )
 
     def footprint(self) -> Footprint:
-        self._check_inlining()
-        data = object_store.count_and_sum(self._sizes_below(self._data).values())
-        return Footprint(*data, 0, 0, self._catalog_bytes())
+        found = self.inlined_rows()
+        if self._row_limit == 0 and found:
+            raise SystemFailure(
+                f"{self.name}: {found} rows are inlined in the catalog, none may be. The limit of 0 rows that the "
+                "catalog was attached with did not hold; what was measured is another system."
+            )
+        data = self._sizes_below(self._data).values()
+        return Footprint(len(data), sum(data), 0, 0, self._catalog_bytes())
 
     def commits(self) -> int:
         return self._count(f"ducklake_snapshots('{LAKE}')")
@@ -204,15 +209,6 @@ class DuckLakeTable(object_store.Stored, DuckDBSystem):
             "inlined rows": str(self.inlined_rows()),
         }
 
-    def _check_inlining(self) -> None:
-        """Raise SystemFailure if rows were inlined despite a limit of 0."""
-        found = self.inlined_rows()
-        if self._row_limit == 0 and found:
-            raise SystemFailure(
-                f"{self.name}: {found} rows are inlined in the catalog, none may be. The limit of 0 rows that the "
-                "catalog was attached with did not hold; what was measured is another system."
-            )
-
     def _call(self, *statements: str) -> None:
         """Run statements to completion: DuckDB continues some of them only while their rows are fetched."""
         for statement in statements:
@@ -226,7 +222,13 @@ class SharedCatalog(DuckLakeTable):
     """DuckLake with a catalog that several processes can use at once, and whose tables are read by SQL."""
 
     Options: ClassVar[type[Options]] = RetryingOptions
-    capabilities: frozenset[Capability] = DuckLakeTable.capabilities | {Capability.COMMIT_RETRY, Capability.WRITERS}
+    capabilities: frozenset[Capability] = DuckLakeTable.capabilities | {
+        Capability.COMMIT_RETRY,
+        Capability.WRITERS,
+        Capability.MAINTENANCE,
+        Capability.HISTORY,
+    }
+    milliseconds: ClassVar[str] = "extract(epoch FROM snapshot_time) * 1000"  # SQL for the Unix time of a snapshot
 
     @abstractmethod
     def _open_query(self) -> AbstractContextManager[Ask]:
@@ -255,7 +257,7 @@ class SharedCatalog(DuckLakeTable):
 
     def history(self) -> Sequence[Committed]:
         with self._open_query() as ask:
-            return catalog.history(ask, TABLE_NAME)
+            return catalog.history(ask, TABLE_NAME, self.milliseconds)
 
     def _attachments(self) -> tuple[str, ...]:
         return (*super()._attachments(), *self.options.statements)

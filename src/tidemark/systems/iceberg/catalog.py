@@ -43,11 +43,7 @@ class Catalog:
 
 
 REFERENCE = Catalog(
-    IcebergRest,
-    "Iceberg REST, reference server",
-    FLUSHED,
-    (THESIS_HAD_POLARIS, STARTS_CHMOD),
-    PerWrite(2, 2),
+    IcebergRest, "Iceberg REST, reference server", FLUSHED, (THESIS_HAD_POLARIS, STARTS_CHMOD), PerWrite(2, 2)
 )
 POLARIS = Catalog(
     Polaris,

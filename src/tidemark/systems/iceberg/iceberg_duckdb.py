@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.errors import SystemFailure
-from tidemark.systems import base
-from tidemark.systems.base import Capability, Context, Options, option
+from tidemark.systems.base import OPEN_TABLE, Capability, Context, Options, option
 from tidemark.systems.duckdb_client import DUCKDB, literal
 from tidemark.systems.duckdb_table import DuckDBSystem
 from tidemark.systems.iceberg import client as pyiceberg_client
@@ -47,19 +46,10 @@ class IcebergDuckDBOptions(IcebergOptions):
 class IcebergDuckDB(IcebergTable, DuckDBSystem):
     name: ClassVar[str] = "iceberg-duckdb"
     title: ClassVar[str] = "Iceberg (DuckDB)"
-    notes: tuple[str, ...] = (
-        *IcebergTable.notes,
-        SLOW_HTTP,
-    )
+    notes: tuple[str, ...] = (*IcebergTable.notes, SLOW_HTTP)
     extensions: tuple[str, ...] = EXTENSIONS
     conflicts: ClassVar[tuple[str, ...]] = ("Conflict_409",)
-    capabilities: frozenset[Capability] = base.TABLE | {
-        Capability.THREADS,
-        Capability.PLANS,
-        Capability.READ_BY_OTHERS,
-        Capability.WRITERS,
-        Capability.HISTORY,
-    }
+    capabilities: frozenset[Capability] = OPEN_TABLE | {Capability.THREADS, Capability.PLANS}
     no_maintenance: ClassVar[str] = "DuckDB has no call that maintains it; PyIceberg's client can, beside the writer"
     maintained_by: ClassVar[type[TableSystem] | None] = IcebergPyIceberg
     # The writer of 1.4.4 ignores the table's property.

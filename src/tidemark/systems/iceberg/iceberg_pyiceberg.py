@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from tidemark.systems import duckdb_client
-from tidemark.systems.base import TABLE, Capability, Context, Options, PerWrite, option
+from tidemark.systems.base import OPEN_TABLE, Capability, Context, Options, PerWrite, option
 from tidemark.systems.duckdb_client import DuckDBReadClient
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.catalog import EXTENSIONS, attachments, refuses
@@ -60,15 +60,13 @@ class IcebergPyIceberg(IcebergTable):
     client: ClassVar[str] = "PyIceberg"
     packages: ClassVar[Mapping[str, str]] = {"pyiceberg": "pyiceberg", "pyarrow": "pyarrow"}
     libraries: ClassVar[tuple[str, ...]] = ("pyiceberg*",)
-    capabilities: frozenset[Capability] = TABLE | {
+    capabilities: frozenset[Capability] = OPEN_TABLE | {
         Capability.THREADS,
         Capability.PLANS,
-        Capability.READ_BY_OTHERS,
-        Capability.WRITERS,
         Capability.MAINTENANCE,
-        Capability.HISTORY,
         Capability.ADD_COLUMN,
     }
+    maintains: ClassVar[tuple[str, ...]] = ("expire",)
     not_maintained: ClassVar[str | None] = "small files stay: PyIceberg has no call that merges them"
     full_syncs_per_write: ClassVar[PerWrite] = PerWrite(7, 8)  # the metadata folder before and after the commit
     no_bundles: ClassVar[str] = "PyIceberg takes in files without field ids alone, unlike those that it writes"
@@ -87,12 +85,10 @@ class IcebergPyIceberg(IcebergTable):
 
     @classmethod
     def unavailable(cls, options: Any) -> str | None:
-        if (options.commit_retries, options.retry_wait_ms) != (None, None) and Capability.COMMIT_RETRY not in (
-            cls.of_release()
-        ):
-            return (
-                f"{pyiceberg_client.reader_name()} tries no commit again, whatever commit_retries and retry_wait_ms say"
-            )
+        are_set = (options.commit_retries, options.retry_wait_ms) != (None, None)
+        if are_set and Capability.COMMIT_RETRY not in cls.of_release():
+            own = pyiceberg_client.reader_name()
+            return f"{own} tries no commit again, whatever commit_retries and retry_wait_ms say"
         return super().unavailable(options)
 
     @classmethod
@@ -102,18 +98,16 @@ class IcebergPyIceberg(IcebergTable):
         return super().refuses_writers(options)
 
     def _properties(self) -> dict[str, str]:
-        properties = super()._properties()
-        if self.options.commit_retries is not None:
-            properties["commit.retry.num-retries"] = str(self.options.commit_retries)
-        if self.options.retry_wait_ms is not None:
-            properties["commit.retry.min-wait-ms"] = str(self.options.retry_wait_ms)
-        if self.options.delete_after_commit:
-            properties["write.metadata.delete-after-commit.enabled"] = "true"
-        if self.options.previous_versions_max is not None:
-            properties["write.metadata.previous-versions-max"] = str(self.options.previous_versions_max)
-        if self.options.manifest_merge:
-            properties["commit.manifest-merge.enabled"] = "true"
-        return properties
+        own = self.options
+        given = {
+            "commit.retry.num-retries": own.commit_retries,
+            "commit.retry.min-wait-ms": own.retry_wait_ms,
+            "write.metadata.delete-after-commit.enabled": own.delete_after_commit or None,
+            "write.metadata.previous-versions-max": own.previous_versions_max,
+            "commit.manifest-merge.enabled": own.manifest_merge or None,
+        }
+        chosen = {name: str(value).lower() for name, value in given.items() if value is not None}
+        return {**super()._properties(), **chosen}
 
     def create(self, schema: pa.Schema) -> None:
         set_workers(self.context.threads)
@@ -149,13 +143,8 @@ class IcebergPyIceberg(IcebergTable):
         with self._table.update_schema() as change:
             change.add_column(name, LongType())
 
-    @classmethod
-    def operations(cls, options: Any) -> tuple[str, ...]:
-        del options
-        return ("expire",)
-
     def client_factory(self) -> ClientFactory:
-        return PyIcebergClientFactory(self._access(self.folder), (self._namespace, TABLE_NAME), self.context.threads)
+        return PyIcebergClientFactory(self._access(self.folder), self.identifier, self.context.threads)
 
     def _append_and_expire(self, rows: pa.Table) -> None:
         assert self._table is not None

@@ -12,10 +12,10 @@ from tidemark.services.engines.connect import KafkaConnect, KafkaConnectPrompt
 from tidemark.services.engines.flink import Flink
 from tidemark.services.engines.spark import SparkIceberg as Engine
 from tidemark.services.kafka import Kafka
-from tidemark.systems.base import Context, Durability, Options, Variant, option
+from tidemark.systems.base import Context, Durability, Options, option
 from tidemark.systems.duckdb_client import literal
 from tidemark.systems.iceberg.catalog import REFERENCE, as_it_is
-from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
+from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
 from tidemark.systems.sinks import ALIGNED, TIME, TYPES, Sink, Source, SparkSink, StreamingSink, columns, quoted
 from tidemark.systems.tables import TableSystem
 
@@ -27,6 +27,7 @@ class IntoIceberg(StreamingSink):
 
     format: ClassVar[str] = "Iceberg"
     catalog: str = REFERENCE.label
+    into: ClassVar[type[TableSystem]] = IcebergPyIceberg
     durability: Durability = Durability(
         "The catalog's database flushes its log before a commit is acknowledged; files, those of checkpoints among "
         "them, are left to the page cache.",
@@ -41,11 +42,6 @@ class IntoIceberg(StreamingSink):
         if found is not REFERENCE:
             self.catalog, self.durability = found.label, replace(found.durability, remark=NOTHING_ACKNOWLEDGED)
             self.notes = (*found.notes, *(note for note in self.notes if note not in REFERENCE.notes))
-
-    @classmethod
-    def destination(cls, options: Any) -> Variant:
-        del options
-        return Variant(cls.name, IcebergPyIceberg, PyIcebergOptions(), cls.title)
 
     def _reached(self) -> Mapping[str, str]:
         """Return the properties that connect a client to the catalog; a user's own one may have a single warehouse."""
@@ -102,8 +98,7 @@ class FlinkIceberg(IntoIceberg):
             "execution.checkpointing.min-pause": f"{self.options.min_pause_ms} ms",
         }
         self._flink.run(self._job, self._statements, self._settings)
-        storage = self._flink.checkpoint_storage(self._job)
-        if storage is not None:
+        if (storage := self._flink.checkpoint_storage(self._job)) is not None:
             self._settings = {**self._settings, "checkpoint_storage": storage}
 
     def kill(self) -> None:
@@ -186,7 +181,9 @@ class KafkaConnectIceberg(IntoIceberg):
         super().__init__(context, options)
         self._worker = context.server(options.worker)
         self._kafka = context.server(Kafka)
-        self._token = secrets.token_hex(6)
+        token = secrets.token_hex(6)
+        self._connector = f"tidemark-{token}"
+        self._control = f"tidemark-control-{token}"  # topic through which its tasks and their coordinator communicate
         self._config: Mapping[str, str] = {}
         self._commits: Mapping[str, str] = {}  # its settings for commits
 
@@ -197,15 +194,6 @@ class KafkaConnectIceberg(IntoIceberg):
     @classmethod
     def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
         return (options.worker, *super().needs_for(options))
-
-    @property
-    def _connector(self) -> str:
-        return f"tidemark-{self._token}"
-
-    @property
-    def _control(self) -> str:
-        """Topic through which its tasks and their coordinator communicate."""
-        return f"tidemark-control-{self._token}"
 
     def start(self, source: Source, table: TableSystem, interval_ms: int) -> None:
         assert isinstance(table, IcebergPyIceberg)

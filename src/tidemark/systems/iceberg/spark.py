@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -34,6 +34,7 @@ class IcebergOnSpark(SqlEngineTable):
     notes: tuple[str, ...] = ("its catalog is a folder, which only one writer may use",)
     needs: ClassVar[tuple[type[Service], ...]] = (SparkIceberg,)
     reader: ClassVar[str] = "iceberg"
+    is_placed: ClassVar[bool] = False
     Options: ClassVar[type[Options]] = IcebergOptions
 
     def _use(self) -> None:
@@ -49,8 +50,8 @@ class IcebergOnSpark(SqlEngineTable):
 
     def register(self, table: str, written: Written) -> None:
         """Write the table's first metadata file and the hint that names it; Iceberg then rewrites all others."""
-        self._registered[table] = written
         source, folder = written.metadata[self.reader], self.location(table) / "metadata"
+        self._registered[table] = replace(written, metadata={self.reader: folder})
         folder.mkdir(parents=True)
         described = json.loads((source / FIRST).read_text())
         (folder / FIRST).write_text(json.dumps({**described, "location": str(self.location(table))}))
@@ -59,13 +60,6 @@ class IcebergOnSpark(SqlEngineTable):
         give(folder)
         anew = f"CALL {self._database}.system.rewrite_manifests(table => '{NAMESPACE}.{table}', use_caching => false)"
         self._spark.sql(anew, f"register {table}", REGISTER_S)
-
-    def _metadata(self, table: str) -> Path | None:
-        return self.location(table) / "metadata"
-
-    def _placed(self, table: str) -> list[str]:
-        del table  # the catalog chooses the location
-        return []
 
     def create(self, table: str, query: str, key: Sequence[str], date: str | None = None) -> Sequence[str]:
         del key

@@ -18,23 +18,13 @@ from tidemark.services.seaweedfs import InBucket
 from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite, option
 from tidemark.systems.full_durability import SUMMARY
 from tidemark.systems.iceberg import client as pyiceberg_client
-from tidemark.systems.iceberg.catalog import (
-    CATALOGS,
-    HADOOP,
-    IN_S3,
-    NIO,
-    NOT_OURS,
-    REFERENCE,
-    as_it_is,
-    chosen_catalog,
-)
-from tidemark.systems.object_store import S3, Folder, StorageOptions, Stored, count_and_sum, path_of
+from tidemark.systems.iceberg.catalog import CATALOGS, HADOOP, IN_S3, NIO, NOT_OURS, REFERENCE, as_it_is, chosen_catalog
+from tidemark.systems.object_store import S3, Folder, StorageOptions, Stored, path_of
 from tidemark.systems.postgres_catalog import promised, shown
-from tidemark.systems.tables import Committed
+from tidemark.systems.tables import Committed, footprint_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyiceberg.catalog.rest import RestCatalog
     from pyiceberg.table import Table
 
 TABLE = "trips"
@@ -158,14 +148,10 @@ class IcebergTable(Stored):
             files[pyiceberg_client.FILE_IO] = pyiceberg_client.BY_PYARROW  # Nessie asks for fsspec
         return {"uri": self._rest.uri, "warehouse": self._rest.warehouse, **shown, **files}
 
-    def _catalog(self, folder: Folder | None) -> RestCatalog:
-        """Return a new client of the catalog."""
-        return pyiceberg_client.catalog(self._access(folder))
-
     def _load(self) -> Table:
         """Return the table as a new client would open it now."""
         folder = None if self.folder is None else self.folder.for_readers()
-        table: Table = self._catalog(folder).load_table((self._namespace, TABLE))
+        table: Table = pyiceberg_client.catalog(self._access(folder)).load_table(self.identifier)
         return table
 
     def _properties(self) -> dict[str, str]:
@@ -173,7 +159,7 @@ class IcebergTable(Stored):
         return {CODEC: self.context.codec}
 
     def _create(self, schema: pa.Schema) -> Table:
-        catalog = self._catalog(self.folder)
+        catalog = pyiceberg_client.catalog(self._access(self.folder))
         self._rest.note_namespace(self._namespace)
         catalog.create_namespace(self._namespace)
         self._empty_bytes = self._rest.database_bytes() or 0
@@ -184,26 +170,22 @@ class IcebergTable(Stored):
         location = str(self._rest.place(self.context.directory / "table")) if ours else None
         if self.folder is not None and self._rest.places_are_free:
             location = self.folder.uri
-        name = (self._namespace, TABLE)
-        table: Table = catalog.create_table(name, schema, location=location, properties=self._properties())
+        properties = self._properties()
+        table: Table = catalog.create_table(self.identifier, schema, location=location, properties=properties)
         return table
 
     def _promise(self, table: Table) -> None:
-        """Apply the option `durability`; a subclass calls this at the end of its `create`."""
-        if self.durability_level == FULL:
-            self._keep_promise_below(self._synced(table))
-
-    def _synced(self, table: Table) -> Path:
-        """Return the table's folder; raise SystemFailure if Tidemark cannot ensure that its files are on the disk."""
+        """Apply the option `durability`, or raise SystemFailure; a subclass calls this at the end of its `create`."""
+        if self.durability_level != FULL:
+            return
         if self._rest.is_external:
             raise SystemFailure("durability: full cannot be had of a catalog that is not ours; leave it at default.")
-        directory = self._directory(table)
-        if directory is None:
+        if (directory := self._directory(table)) is None:
             raise SystemFailure(
                 f"durability: full cannot be had: the table lies at {table.location()}, not on a disk of this machine. "
                 "Leave durability at default."
             )
-        return directory
+        self._keep_promise_below(directory)
 
     def _directory(self, table: Table) -> Path | None:
         """Return the table's folder; None if it is not on a disk of this machine."""
@@ -224,10 +206,8 @@ class IcebergTable(Stored):
         # Hadoop's local file system adds a checksum file, with a leading dot, to each file of the reference server and
         # Polaris. It is part of neither the format nor the table, and is not counted.
         sizes = {path: size for path, size in self._sizes_below(Path(place)).items() if not path.name.startswith(".")}
-        data = count_and_sum(size for path, size in sizes.items() if path.is_relative_to(place / "data"))
-        metadata = count_and_sum(size for path, size in sizes.items() if not path.is_relative_to(place / "data"))
-        catalog_bytes = None if size is None else size - self._empty_bytes
-        return Footprint(*data, *metadata, catalog_bytes, reason)
+        found = ((path.is_relative_to(place / "data"), each) for path, each in sizes.items())
+        return footprint_of(found, None if size is None else size - self._empty_bytes, reason)
 
     def data_files(self) -> Sequence[PurePath]:
         return [path_of(task.file.file_path) for task in self._load().scan().plan_files()]
