@@ -18,7 +18,7 @@ from tidemark.machine.strace import why_not
 from tidemark.paths import Workspace
 from tidemark.services.base import Service
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestNio, IcebergRestSettings
-from tidemark.services.postgres import Postgres, PostgresSettings
+from tidemark.services.postgres import Postgres
 from tidemark.services.servers import in_order
 from tidemark.systems.base import NONE_PER_WRITE, Capability, Context, Durability, PerWrite, System
 from tidemark.systems.ducklake.servers import DuckLake, DuckLakeInlinedPostgres
@@ -183,7 +183,7 @@ def careless(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[
     """Yield a separate PostgreSQL that acknowledges commits before they are on the disk, and a catalog over it."""
     assert cache
     workspace = Workspace(tmp_path_factory.mktemp("careless"))
-    with Postgres(workspace, workspace.work / "postgres", PostgresSettings()) as postgres:
+    with Postgres(workspace, workspace.work / "postgres") as postgres:
         with postgres.connect(autocommit=True) as connection:
             connection.execute("ALTER SYSTEM SET synchronous_commit = off")
             connection.execute("SELECT pg_reload_conf()")
@@ -226,7 +226,7 @@ def test_external_server_is_queried_and_reported_as_not_traced(servers: Servers,
     assert ours.durability_settings(name)["synchronous_commit"] == "off"
     assert ours.durability_settings("postgres")["synchronous_commit"] == "on"
     ours.drop_database(name)
-    theirs = Postgres(servers.workspace, tmp_path / "none", PostgresSettings(ours.dsn))
+    theirs = Postgres(servers.workspace, tmp_path / "none", ours.dsn)
     with closing(opened(DuckLake, DuckLake.Options(), {Postgres: theirs}, tmp_path / "table")) as system:
         system.create(YELLOW)
         assert system.settings()["PostgreSQL fsync"] == "on"

@@ -8,7 +8,7 @@ import pytest
 
 from tidemark.services.base import Service
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
-from tidemark.services.postgres import Postgres, PostgresSettings
+from tidemark.services.postgres import Postgres
 from tidemark.systems.base import Context, System
 from tidemark.systems.ducklake.servers import DuckLake, DuckLakeInlinedPostgres
 from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB
@@ -35,7 +35,7 @@ def theirs(servers: Servers, tmp_path: Path) -> Postgres:
     """Return a PostgreSQL that is already running, known only by its address."""
     running = servers.get(Postgres)
     assert isinstance(running, Postgres)
-    return Postgres(servers.workspace, tmp_path / "none", PostgresSettings(running.dsn))
+    return Postgres(servers.workspace, tmp_path / "none", running.dsn)
 
 
 @pytest.mark.parametrize("kind", [DuckLake, DuckLakeInlinedPostgres])

@@ -16,8 +16,8 @@ from tidemark.paths import Workspace
 from tidemark.services.engines.connect import KafkaConnect
 from tidemark.services.http import open_url
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
-from tidemark.services.kafka import Kafka, KafkaSettings
-from tidemark.services.postgres import Postgres, PostgresSettings
+from tidemark.services.kafka import Kafka
+from tidemark.services.postgres import Postgres
 
 from .conftest import MakeSandbox
 from .sandbox import MEASURE_ONLY, Sandbox
@@ -65,9 +65,9 @@ def theirs(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Th
     workspace = Workspace(tmp_path_factory.mktemp("theirs"))
     work = workspace.work
     with (
-        Postgres(workspace, work / "postgres", PostgresSettings()) as postgres,
+        Postgres(workspace, work / "postgres") as postgres,
         IcebergRest(workspace, work / "rest", IcebergRestSettings(postgres, str(work / "warehouse"))) as rest,
-        Kafka(workspace, work / "kafka", KafkaSettings(heap_mb=256)) as kafka,
+        Kafka(workspace, work / "kafka", heap_mb=256) as kafka,
     ):
         yield Theirs(workspace, kafka, rest)
 

@@ -29,7 +29,7 @@ from tidemark.services.fault_proxy import (
     PostgresFaults,
 )
 from tidemark.services.own import NullCatalog
-from tidemark.services.postgres import Postgres, PostgresSettings
+from tidemark.services.postgres import Postgres
 from tidemark.services.proxies import CountingProxy, Place
 
 COMMIT, POST = "/v1/tables/trips", r"^POST .*/tables/[^/]+$"
@@ -37,7 +37,7 @@ COMMIT, POST = "/v1/tables/trips", r"^POST .*/tables/[^/]+$"
 
 @pytest.fixture(scope="module")
 def postgres(shared_workspace: Workspace) -> Iterator[Postgres]:
-    with Postgres(shared_workspace, shared_workspace.work / "postgres", PostgresSettings()) as server:
+    with Postgres(shared_workspace, shared_workspace.work / "postgres") as server:
         with server.connect(autocommit=True) as connection:
             connection.execute("CREATE TABLE kept (id int)")
         yield server

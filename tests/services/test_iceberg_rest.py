@@ -15,12 +15,12 @@ from pyiceberg.catalog import load_catalog
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
-from tidemark.services.postgres import Postgres, PostgresSettings
+from tidemark.services.postgres import Postgres
 
 
 @pytest.fixture(scope="module")
 def postgres(shared_workspace: Workspace) -> Iterator[Postgres]:
-    with Postgres(shared_workspace, shared_workspace.work / "postgres", PostgresSettings()) as server:
+    with Postgres(shared_workspace, shared_workspace.work / "postgres") as server:
         yield server
 
 

@@ -15,16 +15,16 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.kafka import Kafka, KafkaSettings, archive_classes, format_storage
+from tidemark.services.kafka import Kafka, archive_classes, format_storage
 from tidemark.services.programs.process import free_ports
 from tidemark.services.programs.provision import provision
 
-SMALL = KafkaSettings(heap_mb=256)
+SMALL = 256  # MiB of heap
 
 
 @pytest.fixture(scope="module")
 def kafka(shared_workspace: Workspace) -> Iterator[Kafka]:
-    with Kafka(shared_workspace, shared_workspace.work / "kafka", SMALL) as server:
+    with Kafka(shared_workspace, shared_workspace.work / "kafka", heap_mb=SMALL) as server:
         yield server
 
 
@@ -84,7 +84,7 @@ def test_files_are_listed_and_lie_in_the_workspace(kafka: Kafka) -> None:
 
 
 def test_external_cluster_is_reached_and_left_running(kafka: Kafka) -> None:
-    outside = Kafka(kafka.workspace, kafka.directory / "none", KafkaSettings(kafka.bootstrap))
+    outside = Kafka(kafka.workspace, kafka.directory / "none", kafka.bootstrap)
     with outside:
         assert outside.bootstrap == kafka.bootstrap
         assert (outside.pids(), outside.files().program) == ([], ())
@@ -115,7 +115,7 @@ def cache_of_copies(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_moved_cache_keeps_its_archive(workspace: Workspace, cache_of_copies: Path) -> None:
     before = sorted((cache_of_copies / "class-data").iterdir())
-    with Kafka(workspace, workspace.work / "kafka", SMALL) as server:
+    with Kafka(workspace, workspace.work / "kafka", heap_mb=SMALL) as server:
         assert [path for path in mapped(server) if path.startswith(str(cache_of_copies / "class-data"))]
     assert sorted((cache_of_copies / "class-data").iterdir()) == before
 
@@ -124,7 +124,7 @@ def test_damaged_archive_is_rebuilt(workspace: Workspace, cache_of_copies: Path)
     for archive in (cache_of_copies / "class-data").glob("kafka-*/classes.jsa"):
         archive.chmod(0o600)
         os.truncate(archive, archive.stat().st_size // 2)
-    with Kafka(workspace, workspace.work / "kafka", SMALL) as server:
+    with Kafka(workspace, workspace.work / "kafka", heap_mb=SMALL) as server:
         assert [path for path in mapped(server) if path.endswith(".jsa")]
         assert "truncated" not in server.log_path.read_text()
         server.create_topic("works")
@@ -136,7 +136,7 @@ def test_broker_replaces_a_taken_port_keeps_its_data_and_reports_a_kill_and_a_cr
     wait_until_gone: Callable[[Iterable[int]], list[int]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    server = Kafka(workspace, workspace.work / "kafka", SMALL)
+    server = Kafka(workspace, workspace.work / "kafka", heap_mb=SMALL)
     server.prepare()
     with socket.socket() as occupied:
         occupied.bind(("127.0.0.1", 0))
@@ -185,8 +185,8 @@ def test_cluster_id_may_begin_with_a_hyphen(
 def test_each_broker_starts_with_its_own_writable_copy_of_the_storage(workspace: Workspace) -> None:
     formatted = format_storage(workspace, provision("kafka", workspace))
     before = {path.name: path.read_bytes() for path in formatted.iterdir()}
-    with Kafka(workspace, workspace.work / "kafka", SMALL) as server:
+    with Kafka(workspace, workspace.work / "kafka", heap_mb=SMALL) as server:
         server.create_topic("mine")
-    with Kafka(workspace, workspace.work / "kafka-2", SMALL) as server:
+    with Kafka(workspace, workspace.work / "kafka-2", heap_mb=SMALL) as server:
         assert server.topics() == []
     assert {path.name: path.read_bytes() for path in formatted.iterdir()} == before

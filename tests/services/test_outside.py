@@ -22,10 +22,10 @@ from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service
 from tidemark.services.http import is_loopback, keep_loopback_direct, open_url
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
-from tidemark.services.kafka import Kafka, KafkaSettings
+from tidemark.services.kafka import Kafka
 from tidemark.services.leftovers import drop_leftovers
 from tidemark.services.outside import folder_of, read
-from tidemark.services.postgres import Postgres, PostgresSettings
+from tidemark.services.postgres import Postgres
 from tidemark.services.programs.process import free_ports
 from tidemark.services.servers import prepared
 from tidemark.systems.base import Context, System
@@ -39,7 +39,7 @@ ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64())})
 @pytest.fixture(scope="module")
 def theirs(shared_workspace: Workspace) -> Iterator[Postgres]:
     """Yield a PostgreSQL server that requires a password."""
-    with Postgres(shared_workspace, shared_workspace.work / "theirs", PostgresSettings()) as server:
+    with Postgres(shared_workspace, shared_workspace.work / "theirs") as server:
         yield server
 
 
@@ -88,7 +88,7 @@ def test_passfile_reaches_jdbc(theirs: Postgres, tmp_path: Path, monkeypatch: py
     passfile.chmod(0o600)
     monkeypatch.delenv("PGPASSWORD", raising=False)
     monkeypatch.setenv("PGPASSFILE", str(passfile))
-    outside = Postgres(theirs.workspace, tmp_path / "none", PostgresSettings(address))
+    outside = Postgres(theirs.workspace, tmp_path / "none", address)
     port = conninfo_to_dict(address)["port"]
     assert outside.jdbc("template1") == (f"jdbc:postgresql://127.0.0.1:{port}/template1", "postgres", password)
     passfile.unlink()
@@ -101,7 +101,7 @@ def test_wrong_password_is_reported_as_an_unreachable_server(
 ) -> None:
     monkeypatch.setenv("PGPASSWORD", "wr0ng-5ecret")
     with pytest.raises(ServiceError, match=r"cannot be reached.*authentication failed") as caught:
-        Postgres(workspace, workspace.work / "none", PostgresSettings(address)).start()
+        Postgres(workspace, workspace.work / "none", address).start()
     assert "5ecret" not in str(caught.value)
 
 
@@ -205,7 +205,7 @@ def all_theirs(shared_workspace: Workspace, theirs: Postgres) -> Iterator[Theirs
     work = shared_workspace.work
     settings = IcebergRestSettings(theirs, str(work / "their-warehouse"))
     with (
-        Kafka(shared_workspace, work / "their-kafka", KafkaSettings(heap_mb=256)) as kafka,
+        Kafka(shared_workspace, work / "their-kafka", heap_mb=256) as kafka,
         IcebergRest(shared_workspace, work / "their-rest", settings) as rest,
     ):
         kafka.create_topic("tidemark-theirs")
@@ -267,8 +267,8 @@ def test_objects_of_a_killed_process_are_dropped_by_the_next_one(
 
 def test_objects_of_others_are_never_dropped(workspace: Workspace, all_theirs: Theirs) -> None:
     before = all_theirs.everything()
-    postgres = Postgres(workspace, workspace.work / "none", PostgresSettings(all_theirs.postgres.dsn))
-    kafka = Kafka(workspace, workspace.work / "none", KafkaSettings(all_theirs.kafka.bootstrap))
+    postgres = Postgres(workspace, workspace.work / "none", all_theirs.postgres.dsn)
+    kafka = Kafka(workspace, workspace.work / "none", all_theirs.kafka.bootstrap)
     with pytest.raises(psycopg.errors.DuplicateDatabase):
         postgres.create_database("ducklake_theirs")
     with pytest.raises(ServiceError, match="already exists"):

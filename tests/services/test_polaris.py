@@ -39,7 +39,7 @@ from tidemark.services.polaris import (
     read_secret,
     unpack_distribution,
 )
-from tidemark.services.postgres import Postgres, PostgresSettings
+from tidemark.services.postgres import Postgres
 from tidemark.services.servers import in_order
 from tidemark.systems.base import Context
 from tidemark.systems.registry import SystemEntry, registry, variant
@@ -223,7 +223,7 @@ def test_running_server_is_checked_with_the_clients_credentials(
 ) -> None:
     monkeypatch.setenv("TIDEMARK_POLARIS_SECRET", "from outside")
     config = ServicesConfig(polaris_address=f"{answers.base}/", polaris_client_id="me", polaris_catalog="a lake")
-    postgres = Postgres(own_workspace, own_workspace.work / "postgres", PostgresSettings())
+    postgres = Postgres(own_workspace, own_workspace.work / "postgres")
     around = ServiceContext(own_workspace, own_workspace.work / "polaris", config, {Postgres: postgres})
     server = Polaris.from_config(around)
     with server:
@@ -312,7 +312,7 @@ def test_needed_servers_follow_the_catalog_option(name: str) -> None:
 
 @pytest.fixture
 def postgres(workspace: Workspace) -> Iterator[Postgres]:
-    with Postgres(workspace, workspace.work / "postgres", PostgresSettings()) as server:
+    with Postgres(workspace, workspace.work / "postgres") as server:
         yield server
 
 

@@ -15,13 +15,13 @@ import pytest
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.postgres import Postgres, PostgresSettings
+from tidemark.services.postgres import Postgres
 from tidemark.services.programs.process import Child, free_ports
 
 
 @pytest.fixture(scope="module")
 def postgres(shared_workspace: Workspace) -> Iterator[Postgres]:
-    with Postgres(shared_workspace, shared_workspace.work / "postgres", PostgresSettings()) as server:
+    with Postgres(shared_workspace, shared_workspace.work / "postgres") as server:
         yield server
 
 
@@ -81,7 +81,7 @@ def test_settled_server_has_written_a_checkpoint(postgres: Postgres) -> None:
 
 def test_statements_are_counted_once_counting_is_enabled(shared_workspace: Workspace) -> None:
     """Count the successful statements of one database, without those of the connection that reads the count."""
-    with Postgres(shared_workspace, shared_workspace.work / "counting", PostgresSettings()) as server:
+    with Postgres(shared_workspace, shared_workspace.work / "counting") as server:
         dsn = server.create_database("counted")
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("CREATE TABLE kept AS SELECT 1 AS a")
@@ -109,7 +109,7 @@ def test_statements_are_counted_once_counting_is_enabled(shared_workspace: Works
                     connection.execute("SELECT a FROM kept")
                     connection.execute("SELECT a + 1 FROM kept")
                 assert server.transactions(size) == 2 * count
-    outside = Postgres(server.workspace, server.directory / "none", PostgresSettings("host=127.0.0.1"))
+    outside = Postgres(server.workspace, server.directory / "none", "host=127.0.0.1")
     with pytest.raises(ServiceError, match="was not started here"):
         outside.count_statements()
 
@@ -121,7 +121,7 @@ def test_files_list_program_and_data(postgres: Postgres) -> None:
 
 
 def test_external_server_is_reached_and_left_running(postgres: Postgres) -> None:
-    outside = Postgres(postgres.workspace, postgres.directory / "none", PostgresSettings(postgres.dsn))
+    outside = Postgres(postgres.workspace, postgres.directory / "none", postgres.dsn)
     with outside:
         assert outside.version() == "18.0"
         assert (outside.pids(), outside.files().program, outside.files().data) == ([], (), ())
@@ -130,15 +130,13 @@ def test_external_server_is_reached_and_left_running(postgres: Postgres) -> None
     assert postgres.version() == "18.0"
     (closed,) = free_ports(1)
     with pytest.raises(ServiceError, match="cannot be reached"):
-        Postgres(
-            postgres.workspace, postgres.directory / "none", PostgresSettings(f"host=127.0.0.1 port={closed}")
-        ).start()
+        Postgres(postgres.workspace, postgres.directory / "none", f"host=127.0.0.1 port={closed}").start()
 
 
 def test_stopped_server_leaves_no_process_and_restarts_on_the_same_data(
     workspace: Workspace, wait_until_gone: Callable[[Iterable[int]], list[int]]
 ) -> None:
-    server = Postgres(workspace, workspace.work / "postgres", PostgresSettings())
+    server = Postgres(workspace, workspace.work / "postgres")
     server.start()
     with pytest.raises(ServiceError, match="started already"):
         server.start()
@@ -174,7 +172,7 @@ def test_leftovers_of_a_killed_run_are_removed(workspace: Workspace) -> None:
     directory = workspace.work / "postgres"
     (directory / "data").mkdir(parents=True)
     (directory / "data" / "postmaster.pid").write_text("1\n")
-    with Postgres(workspace, directory, PostgresSettings()) as server:
+    with Postgres(workspace, directory) as server:
         assert server.version() == "18.0"
 
 
@@ -183,7 +181,7 @@ def test_foreign_directory_is_left_untouched(workspace: Workspace, tmp_path: Pat
     precious.mkdir()
     (precious / "file").touch()
     with pytest.raises(ServiceError, match="precious"):
-        Postgres(workspace, precious, PostgresSettings()).start()
+        Postgres(workspace, precious).start()
     assert (precious / "file").exists()
 
 
@@ -194,7 +192,7 @@ def test_taken_port_is_replaced(workspace: Workspace, monkeypatch: pytest.Monkey
         taken = occupied.getsockname()[1]
         offered = iter([taken, *free_ports(1)])
         monkeypatch.setattr("tidemark.services.programs.process.free_ports", lambda _count: [next(offered)])
-        with Postgres(workspace, workspace.work / "postgres", PostgresSettings()) as server:
+        with Postgres(workspace, workspace.work / "postgres") as server:
             assert f"port={taken}" not in server.dsn
             assert server.version() == "18.0"
 
@@ -202,7 +200,7 @@ def test_taken_port_is_replaced(workspace: Workspace, monkeypatch: pytest.Monkey
 def test_killed_server_is_reported_with_its_log_and_recovers(
     workspace: Workspace, wait_until_gone: Callable[[Iterable[int]], list[int]]
 ) -> None:
-    with Postgres(workspace, workspace.work / "postgres", PostgresSettings()) as server:
+    with Postgres(workspace, workspace.work / "postgres") as server:
         server.check()
         server.create_database("kept")
         pids = server.pids()
@@ -216,7 +214,7 @@ def test_killed_server_is_reported_with_its_log_and_recovers(
 
 
 def test_failed_start_is_reported_with_the_log(workspace: Workspace) -> None:
-    server = Postgres(workspace, workspace.work / "postgres", PostgresSettings())
+    server = Postgres(workspace, workspace.work / "postgres")
     server.prepare()
     (server.data_directory / "postgresql.conf").write_text("nonsense = 1\n")
     with pytest.raises(ServiceError, match="nonsense") as caught:
@@ -245,14 +243,14 @@ import sys, time
 from pathlib import Path
 from tidemark.paths import Workspace
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
-from tidemark.services.kafka import Kafka, KafkaSettings
-from tidemark.services.postgres import Postgres, PostgresSettings
+from tidemark.services.kafka import Kafka
+from tidemark.services.postgres import Postgres
 
 workspace = Workspace(Path(sys.argv[1]))
-with Postgres(workspace, workspace.work / "postgres", PostgresSettings()) as postgres:
+with Postgres(workspace, workspace.work / "postgres") as postgres:
     settings = IcebergRestSettings(postgres, str(workspace.work / "warehouse"))
     with IcebergRest(workspace, workspace.work / "rest", settings) as rest:
-        with Kafka(workspace, workspace.work / "kafka", KafkaSettings(heap_mb=256)) as kafka:
+        with Kafka(workspace, workspace.work / "kafka", heap_mb=256) as kafka:
             print(*postgres.pids(), *rest.pids(), *kafka.pids(), flush=True)
             time.sleep(600)
 """

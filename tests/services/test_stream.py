@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tidemark.errors import StreamError
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.kafka import Kafka, KafkaSettings
+from tidemark.services.kafka import Kafka
 from tidemark.stream.consumer import EventConsumer, Source
 from tidemark.stream.events import Encoding
 from tidemark.stream.producer import CHUNK, Producer
@@ -33,7 +33,7 @@ PAUSE_S = 0.5
 def kafka(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Kafka]:
     assert cache
     workspace = Workspace(tmp_path_factory.mktemp("stream"))
-    with Kafka(workspace, private_directory(workspace.work) / "kafka", KafkaSettings(heap_mb=512)) as broker:
+    with Kafka(workspace, private_directory(workspace.work) / "kafka", heap_mb=512) as broker:
         yield broker
 
 

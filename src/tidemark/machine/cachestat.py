@@ -39,14 +39,11 @@ class Pages:
 
 def pages(path: Path) -> Pages:
     """Return the page counts of a file; raise OSError if the kernel refuses, as for files of others unless root."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
+    with path.open("rb", buffering=0) as file:
         whole, found = _Range(0, 0), _Found()
-        if _libc.syscall(_CACHESTAT, descriptor, ctypes.byref(whole), ctypes.byref(found), 0) != 0:
+        if _libc.syscall(_CACHESTAT, file.fileno(), ctypes.byref(whole), ctypes.byref(found), 0) != 0:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code), str(path))
-    finally:
-        os.close(descriptor)
     return Pages(found.cached, found.dirty, found.writeback)
 
 

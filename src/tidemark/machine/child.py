@@ -35,7 +35,8 @@ def in_a_child(work: Callable[[], None]) -> None:
     if was_interrupted():
         raise KeyboardInterrupt
     if not said:
-        raise TidemarkError(f"the process that measures ended without a word ({_how(status)})")
+        how = how_ended(os.waitstatus_to_exitcode(status))
+        raise TidemarkError(f"the process that measures ended without a word ({how})")
     error = pickle.loads(said)
     if error is not None:
         raise error
@@ -64,6 +65,6 @@ def _work(work: Callable[[], None], parent: int, writer: int, mask: set[int]) ->
         os._exit(0)
 
 
-def _how(status: int) -> str:
-    code = os.waitstatus_to_exitcode(status)
-    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+def how_ended(status: int) -> str:
+    """Return in words the exit status of a process, which is negative if a signal killed it."""
+    return f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"

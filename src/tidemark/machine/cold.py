@@ -31,11 +31,7 @@ HOT_SHARE = 0.90
 LIBRARIES = frozenset({".so", ".duckdb_extension"})
 
 _libc = ctypes.CDLL(None, use_errno=True)
-_libc.mmap.restype = ctypes.c_void_p
-_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
-_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
-_MAP_FAILED = ctypes.c_void_p(-1).value
 _PIDFD_OPEN, _PROCESS_MADVISE = 434, 440  # syscall numbers, the same on all machines
 _MADV_PAGEOUT = 21
 
@@ -150,12 +146,12 @@ def _library_files(packages: tuple[str, ...], folders: tuple[str, ...]) -> tuple
 def residency(files: Iterable[Path]) -> Residency:
     """Return the size of `files`, and how much of it is in the page cache.
 
-    Files that vanish meanwhile are left out, and so are those that this account neither owns nor may write: the
-    kernel reports all of their pages as resident.
+    Files that vanish or shrink meanwhile are left out, and so are those that this account neither owns nor may write:
+    the kernel reports all of their pages as resident.
     """
     total = resident = 0
     for path in files:
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             size, pages = _in_memory(path)
             total += size
             resident += min(size, pages * mmap.PAGESIZE)
@@ -172,17 +168,12 @@ def _in_memory(path: Path) -> tuple[int, int]:
             return 0, 0
         if found.st_uid != os.geteuid() and not os.access(path, os.W_OK):
             return 0, 0
-        address = _libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+        with mmap.mmap(descriptor, size, mmap.MAP_SHARED, mmap.PROT_READ) as mapped:
+            pages = np.zeros(-(-size // mmap.PAGESIZE), np.uint8)
+            if _libc.mincore(np.frombuffer(mapped, np.uint8).ctypes.data, size, pages.ctypes.data) != 0:
+                raise OSError(ctypes.get_errno(), f"{path}: mincore failed")
     finally:
         os.close(descriptor)
-    if address == _MAP_FAILED:
-        raise OSError(ctypes.get_errno(), f"{path}: mmap failed")
-    try:
-        pages = np.zeros(-(-size // mmap.PAGESIZE), np.uint8)
-        if _libc.mincore(address, size, pages.ctypes.data) != 0:
-            raise OSError(ctypes.get_errno(), f"{path}: mincore failed")
-    finally:
-        _libc.munmap(address, size)
     return size, int((pages & 1).sum())
 
 

@@ -36,14 +36,11 @@ class DiskCounter:
 
 def waiting_bytes() -> int | None:
     """Return the machine's bytes that were written to files but are not yet on their disks; None if unknown."""
-    found = {}
-    with suppress(OSError):
-        for line in MEMINFO.read_text().splitlines():
-            name, _, rest = line.partition(":")
-            found[name] = rest
-    if not {"Dirty", "Writeback"} <= found.keys():
+    try:
+        found = dict(line.split(":", 1) for line in MEMINFO.read_text().splitlines())
+        return sum(int(found[name].split()[0]) * 1024 for name in ("Dirty", "Writeback"))
+    except (OSError, KeyError):
         return None
-    return sum(int(found[name].split()[0]) * 1024 for name in ("Dirty", "Writeback"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,10 +44,9 @@ def _os_name() -> str:
 
 
 def _cpu_model() -> str:
-    for line in (_read("/proc/cpuinfo") or "").splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.machine()
+    lines = (_read("/proc/cpuinfo") or "").splitlines()
+    named = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.machine())
 
 
 def _virtualised() -> str | None:
@@ -61,30 +60,17 @@ def _virtualised() -> str | None:
 
 def _file_system(directory: Path) -> str | None:
     real = directory.resolve()
-    best: tuple[int, str | None] = (-1, None)
-    for part in psutil.disk_partitions(all=True):
-        if real.is_relative_to(part.mountpoint) and len(part.mountpoint) > best[0]:
-            best = (len(part.mountpoint), part.fstype)
-    return best[1]
+    parts = [part for part in psutil.disk_partitions(all=True) if real.is_relative_to(part.mountpoint)]
+    return str(max(parts, key=lambda part: len(part.mountpoint)).fstype) if parts else None
 
 
 def inventory(directory: Path) -> Machine:
     """Return the description of the machine, and of the disk that holds `directory`."""
-    found = _looked_at(directory)
-    return replace(found, identity=_identity(found, _read(MACHINE_ID)))
-
-
-def identity(directory: Path) -> str:
-    """Return 16 hex digits that distinguish the machine, with the disk that holds `directory`, from others."""
-    return _identity(_looked_at(directory), _read(MACHINE_ID))
-
-
-def _looked_at(directory: Path) -> Machine:
     device = DiskCounter(directory).device
     block = Path(f"/sys/class/block/{device}").resolve() if device else None
     whole = block.parent if block and (block / "partition").exists() else block
     rotational = _read(whole / "queue/rotational") if whole else None
-    return Machine(
+    found = Machine(
         os=_os_name(),
         kernel=platform.release(),
         cpu_model=_cpu_model(),
@@ -99,6 +85,12 @@ def _looked_at(directory: Path) -> Machine:
         virtualised=_virtualised(),
         root=os.geteuid() == 0,
     )
+    return replace(found, identity=_identity(found, _read(MACHINE_ID)))
+
+
+def identity(directory: Path) -> str:
+    """Return 16 hex digits that distinguish the machine, with the disk that holds `directory`, from others."""
+    return _identity(inventory(directory), _read(MACHINE_ID))
 
 
 def _identity(machine: Machine, machine_id: str | None) -> str:

@@ -50,6 +50,7 @@ class Disk:
     def __init__(self, folder: Path, beside: Path) -> None:
         """Prepare a disk mounted on `folder`; its file is in `beside`, a folder that is created and removed."""
         self._folder, self.beside = folder, beside
+        self._image, self._left = beside / "disk.image", beside / "left.image"
         self._mounted = 0
 
     def __enter__(self) -> Disk:
@@ -73,14 +74,6 @@ class Disk:
             _run("umount", "--lazy", self._folder)  # files still open below it are released when the children end
             self._mounted -= 1
         shutil.rmtree(self.beside, ignore_errors=True)
-
-    @property
-    def _image(self) -> Path:
-        return self.beside / "disk.image"
-
-    @property
-    def _left(self) -> Path:
-        return self.beside / "left.image"
 
     def _mount(self, image: Path) -> None:
         mode = self._folder.stat().st_mode & 0o777
@@ -133,14 +126,11 @@ def stop(pids: Callable[[], Iterable[int]]) -> None:
 def _stands(pid: int) -> bool:
     """Return True if each of its threads has stopped or ended."""
     try:
-        states = [task.joinpath("stat").read_text().rpartition(")")[2].split()[0] for task in _tasks(pid)]
+        tasks = Path(f"/proc/{pid}/task").iterdir()
+        states = [task.joinpath("stat").read_text().rpartition(")")[2].split()[0] for task in tasks]
     except OSError:  # a thread ended meanwhile: to be checked again, unless the process ended
         return not Path(f"/proc/{pid}").exists()
     return all(state in "TZX" for state in states)
-
-
-def _tasks(pid: int) -> list[Path]:
-    return list(Path(f"/proc/{pid}/task").iterdir())
 
 
 @cache

@@ -65,6 +65,15 @@ def cpu_seconds(pid: int, ended_children: bool = True) -> float:
     return sum(map(int, after_name[11 : 15 if ended_children else 13])) / CLOCK_TICKS
 
 
+def total(of: Callable[[int], float], pids: Iterable[int]) -> float | None:
+    """Return the sum over all processes that can be read; None if there are none."""
+    found = []
+    for pid in pids:
+        with suppress(OSError):
+            found.append(of(pid))
+    return sum(found) if found else None
+
+
 def own_bytes(pid: int) -> int:
     """Return a process's private memory in bytes, resident less shareable; raise OSError if it has ended.
 
@@ -173,10 +182,7 @@ def others(ours: set[int]) -> Others:
 
 def bind(processors: int) -> None:
     """Bind all threads of this process, and those that they start later, to its first `processors` processors."""
-    allowed = set(sorted(os.sched_getaffinity(0))[:processors])
-    for thread in Path("/proc/self/task").iterdir():
-        with suppress(ProcessLookupError):
-            os.sched_setaffinity(int(thread.name), allowed)
+    confine([os.getpid()], sorted(os.sched_getaffinity(0))[:processors])
 
 
 def confine(pids: Iterable[int], processors: Collection[int]) -> None:

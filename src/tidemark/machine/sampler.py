@@ -5,20 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from tidemark.machine.disk import DiskCounter
-from tidemark.machine.processes import (
-    MachineTimes,
-    children,
-    cpu_seconds,
-    machine_times,
-    own_bytes,
-    proportional_bytes,
-)
+from tidemark.machine.processes import children, cpu_seconds, machine_times, own_bytes, proportional_bytes, total
 
 LEAST_SECONDS = 0.25
 HALTED_S = 2.0  # a sample later than this, while this process was almost idle, shows that the process was halted
@@ -46,26 +38,17 @@ class Group:
     def used(self) -> tuple[float | None, float | None]:
         """Return the CPU seconds so far, and the bytes of private memory of its processes; None if there are none."""
         pids = self.pids()
-        return self._cpu_seconds(pids), _sum(own_bytes, pids)
+        return self._cpu_seconds(pids), total(own_bytes, pids)
 
     def shared_bytes(self) -> float | None:
         """Return the bytes of shared memory attributed to its processes, None if there are none; takes milliseconds."""
         pids = self.pids()
-        whole, own = _sum(proportional_bytes, pids), _sum(own_bytes, pids)
+        whole, own = total(proportional_bytes, pids), total(own_bytes, pids)
         return None if whole is None or own is None else max(0.0, whole - own)
 
     def _cpu_seconds(self, pids: Iterable[int]) -> float | None:
-        found = _sum(partial(cpu_seconds, ended_children=not self.alone), pids)
+        found = total(partial(cpu_seconds, ended_children=not self.alone), pids)
         return (found or 0.0) + self.ended() if self.ended() else found
-
-
-def _sum(of: Callable[[int], float], pids: Iterable[int]) -> float | None:
-    """Return the sum over all processes that can be read; None if there are none."""
-    found = []
-    for pid in pids:
-        with suppress(OSError):
-            found.append(of(pid))
-    return sum(found) if found else None
 
 
 @dataclass(slots=True)
@@ -193,11 +176,6 @@ class Sampler:
             ours += spent or 0.0
             self._used[name] = used
             series.memory[name].append(None if own is None else round(own))
-        series.foreign_percent.append(self._foreign(machine, before, ours, wall))
+        foreign = 100.0 * max(0.0, machine.programs - before.programs - ours) / wall
+        series.foreign_percent.append(foreign if self._groups else None)
         self._at, self._cpu, self._machine, self._written = now, cpu, machine, written
-
-    def _foreign(self, machine: MachineTimes, before: MachineTimes, ours: float, wall: float) -> float | None:
-        """Return the percentage of one processor used by foreign programs; None if no group was given."""
-        if not self._groups:
-            return None
-        return 100.0 * max(0.0, machine.programs - before.programs - ours) / wall

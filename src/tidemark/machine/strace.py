@@ -67,10 +67,7 @@ def completed(lines: Iterable[str]) -> Iterator[Call]:
 
 def between(lines: Iterable[str], began_s: float, ended_s: float) -> Iterator[str]:
     """Yield the lines of a recording whose calls began, or went on, between two moments of time.time."""
-    for line in lines:
-        found = AT.match(line)
-        if found is not None and began_s <= float(found[1]) <= ended_s:
-            yield line
+    return (line for line in lines if (at := AT.match(line)) and began_s <= float(at[1]) <= ended_s)
 
 
 def operations(calls: Iterable[Call], folder: Path, serving_only: bool = False) -> Counter[str]:

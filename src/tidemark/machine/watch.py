@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from tidemark.config import DisturbanceConfig
 from tidemark.machine.disk import REST_BYTES, Settled, sent_bytes
@@ -19,8 +19,7 @@ NAMED = 3  # number of programs that a disturbance names
 LEAST_NAMED_CORES = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class _Clocks:
+class _Clocks(NamedTuple):
     """Readings of the kernel's clocks at one moment, in seconds."""
 
     monotonic: float
@@ -29,11 +28,7 @@ class _Clocks:
 
     @classmethod
     def now(cls) -> _Clocks:
-        return cls(
-            time.clock_gettime(time.CLOCK_MONOTONIC),
-            time.clock_gettime(time.CLOCK_BOOTTIME),
-            time.clock_gettime(time.CLOCK_REALTIME),
-        )
+        return cls(*map(time.clock_gettime, (time.CLOCK_MONOTONIC, time.CLOCK_BOOTTIME, time.CLOCK_REALTIME)))
 
 
 class Watch:

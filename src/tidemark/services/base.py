@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
 import os
 import pickle
 import re
@@ -15,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
@@ -65,24 +64,17 @@ def files_below(folder: Path) -> tuple[Path, ...]:
     return tuple(sorted(found))
 
 
-class _Pickler(pickle.Pickler):
-    def reducer_override(self, value: object) -> Any:
-        return (type(None), ()) if isinstance(value, Child) else NotImplemented
-
-
 def pickled(value: object) -> bytes:
     """Pickle `value` for another process: servers in it with their addresses and passwords, without their processes."""
-    sent = io.BytesIO()
-    _Pickler(sent).dump(value)
-    return sent.getvalue()
+    return pickle.dumps(value)
 
 
 class Service(ABC):
     """A server: started by Tidemark below `directory`, or external, at an address given in the configuration.
 
-    A subclass takes `(workspace, directory, settings)`. `directory` is used by this service only and must be in the
-    workspace's private folder; the first `start` removes what an earlier, killed run left there.
-    Each start may choose other ports, so read addresses after it.
+    A subclass takes `(workspace, directory)` and its own settings. `directory` is used by this service only and must be
+    in the workspace's private folder; the first `start` removes what an earlier, killed run left there. Each start may
+    choose other ports, so read addresses after it.
     """
 
     name: ClassVar[str]
@@ -96,7 +88,6 @@ class Service(ABC):
     visits: ClassVar[bool] = False  # connects to other servers of a series from the machine that it runs on
     is_instrument: ClassVar[bool] = False  # measurement tool, not part of any system: never killed by fault experiments
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
-    stop_timeout_s: ClassVar[float] = 15.0
     discard_signal: ClassVar[signal.Signals] = signal.SIGKILL  # stops it when its data is discarded too
     # Log messages that mean that another process took a port between its choice and the server's bind.
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use",)
@@ -285,7 +276,7 @@ class Service(ABC):
         self._is_awaited = False
         if child is not None:
             self._ended_seconds += child.cpu_seconds()
-            child.stop(how, self.stop_timeout_s)
+            child.stop(how)
 
     def kill(self) -> None:
         """Kill the server and all its processes, like a crash; data and log stay. Callable from any thread."""

@@ -14,7 +14,7 @@ import sys
 import urllib.error
 import urllib.request
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
@@ -168,10 +168,7 @@ class HdfsServer(JavaServer):
     main: ClassVar[str]
     info: ClassVar[str]  # JMX bean with its own state
     ports: ClassVar[int]
-
-    def __init__(self, workspace: Workspace, directory: Path) -> None:
-        super().__init__(workspace, directory)
-        self._ports: list[int] = []  # the second port is that of its web server
+    _ports: Sequence[int] = ()  # the second port is that of its web server
 
     @abstractmethod
     def _site(self) -> dict[str, object]:

@@ -54,11 +54,8 @@ def keep_loopback_direct() -> None:
 
     Called when a measuring process starts. Exceptions that the user configured stay in force.
     """
-    named: dict[str, None] = {}
-    for variable in EXCEPTIONS:
-        named |= {each.strip(): None for each in os.environ.get(variable, "").split(",") if each.strip()}
-    exceptions = ",".join(dict.fromkeys((*named, *HERE)))
-    if "*" in named:
-        exceptions = "*"  # covers everything; libraries recognise the star only on its own
-    for variable in EXCEPTIONS:
-        os.environ[variable] = exceptions
+    words = [word.strip() for variable in EXCEPTIONS for word in os.environ.get(variable, "").split(",")]
+    named = [word for word in words if word]
+    # The star covers everything; libraries recognise it only on its own.
+    exceptions = "*" if "*" in named else ",".join(dict.fromkeys((*named, *HERE)))
+    os.environ.update(dict.fromkeys(EXCEPTIONS, exceptions))

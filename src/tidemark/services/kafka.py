@@ -7,8 +7,6 @@ import shutil
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -21,7 +19,7 @@ from tidemark.paths import Workspace
 from tidemark.services.base import ServiceContext
 from tidemark.services.own import JavaServer
 from tidemark.services.programs import java
-from tidemark.services.programs.process import Child, free_ports, give, server_environment
+from tidemark.services.programs.process import Child, free_ports, give
 from tidemark.services.programs.provision import private_beside, provision
 
 ANSWER_TIMEOUT_S = 15.0
@@ -62,14 +60,6 @@ log.initial.task.delay.ms=1000
 """
 
 
-@dataclass(frozen=True, slots=True)
-class KafkaSettings:
-    """Bootstrap servers of an external cluster (`address`); None: start a broker here with `heap_mb` MiB of heap."""
-
-    address: str | None = None
-    heap_mb: int = 1024
-
-
 def _code(error: ServiceError) -> int | None:
     """Return the Kafka error code behind `error`, or None if there is none."""
     cause = error.__cause__
@@ -106,20 +96,22 @@ def format_storage(workspace: Workspace, jars: Sequence[Path]) -> Path:
                 command = [*_java(jars, *java.SHORT_LIVED_OPTIONS), "kafka.tools.StorageTool", "format"]
                 # One argument with its option: an id may begin with a hyphen and would be parsed as an option.
                 command += [f"--cluster-id={cluster}", "-c", write_properties(incoming, *free_ports(2))]
-                log = incoming / "format.log"
-                Child.start("Kafka's storage tool", command, log, env=server_environment(), cwd=incoming).run_to_end(90)
+                Child.start("Kafka's storage tool", command, incoming / "format.log").run_to_end(90)
                 (incoming / "data").rename(formatted)
     return formatted
 
 
 def archive_classes(workspace: Workspace, jars: Sequence[Path]) -> Path | None:
     """Return the archive of classes that a broker loads between start and shutdown; built once."""
-    trainee = partial(_Trainee, workspace, workspace.work / "kafka-training")
+    trainee = _Trainee(workspace, workspace.work / "kafka-training")
     return java.class_data(workspace, "kafka", JVM_OPTIONS, jars, trainee)
 
 
 class Kafka(JavaServer):
-    """Kafka 4.1 on two free loopback ports; runs unprivileged if Tidemark is root, else as the current user."""
+    """Kafka 4.1 on two free loopback ports; runs unprivileged if Tidemark is root, else as the current user.
+
+    `address`: the bootstrap servers of an external cluster; None: start a broker here with `heap_mb` MiB of heap.
+    """
 
     name: ClassVar[str] = "kafka"
     title: ClassVar[str] = "Kafka"
@@ -129,15 +121,15 @@ class Kafka(JavaServer):
     ready_line: ClassVar[str] = "Kafka Server started"
     ready_s: ClassVar[float] = 120.0
 
-    def __init__(self, workspace: Workspace, directory: Path, settings: KafkaSettings) -> None:
+    def __init__(self, workspace: Workspace, directory: Path, address: str | None = None, heap_mb: int = 1024) -> None:
         super().__init__(workspace, directory)
-        self.settings, self.external_at = settings, settings.address
+        self.external_at, self._heap_mb = address, heap_mb
         self._formatted = Path()
 
     @classmethod
     def from_config(cls, around: ServiceContext) -> Self:
-        settings = KafkaSettings(around.config.kafka_address, around.config.kafka_heap_mb)
-        return cls(around.workspace, around.directory, settings)
+        config = around.config
+        return cls(around.workspace, around.directory, config.kafka_address, config.kafka_heap_mb)
 
     @classmethod
     def provide(cls, workspace: Workspace) -> None:
@@ -148,7 +140,7 @@ class Kafka(JavaServer):
     @property
     def bootstrap(self) -> str:
         """Value of the client option `bootstrap.servers`."""
-        return self.settings.address or f"127.0.0.1:{self._port}"
+        return self.external_at or f"127.0.0.1:{self._port}"
 
     def create_topic(self, name: str) -> None:
         """Create the topic `name` with one partition and one replica; raise ServiceError if the broker refuses."""
@@ -221,17 +213,13 @@ class Kafka(JavaServer):
     def _launch(self) -> Child:
         self._port, controller_port = free_ports(2)
         properties = write_properties(self.directory, self._port, controller_port)
-        heap = f"{self.settings.heap_mb}m"
+        heap = f"{self._heap_mb}m"
         command = _java(self._jars, f"-Xms{heap}", f"-Xmx{heap}", *JVM_OPTIONS, *self._class_options())
         return self._serve([*command, "kafka.Kafka", properties])
 
 
 class _Trainee(java.Trainee, Kafka):
     """A broker that records the classes it loads."""
-
-    def __init__(self, workspace: Workspace, directory: Path, options: tuple[str, ...]) -> None:
-        super().__init__(workspace, directory, KafkaSettings())
-        self.options = options
 
     def _provision(self) -> None:
         self._jars = provision("kafka", self.workspace)

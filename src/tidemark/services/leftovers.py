@@ -12,10 +12,10 @@ from tidemark.services.base import Service, ServiceContext
 from tidemark.services.engines.connect import KafkaConnect
 from tidemark.services.engines.flink import Flink
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
-from tidemark.services.kafka import Kafka, KafkaSettings
+from tidemark.services.kafka import Kafka
 from tidemark.services.outside import Made
 from tidemark.services.polaris import Polaris
-from tidemark.services.postgres import Postgres, PostgresSettings
+from tidemark.services.postgres import Postgres
 
 Address = Mapping[str, str]
 
@@ -30,16 +30,13 @@ def _polaris(workspace: Workspace, folder: Path, address: Address) -> Polaris:
     return Polaris.from_config(ServiceContext(workspace, folder, config))
 
 
-def _iceberg_rest(workspace: Workspace, folder: Path, address: Address) -> IcebergRest:
-    settings = IcebergRestSettings(address=address["uri"], warehouse=address["warehouse"])
-    return IcebergRest(workspace, folder, settings)
-
-
 # Reconstructs the server of a ledger entry; secrets are read from their original source.
 AGAIN: Mapping[str, Callable[[Workspace, Path, Address], Service]] = {
-    Postgres.name: lambda workspace, folder, at: Postgres(workspace, folder, PostgresSettings(at["dsn"])),
-    Kafka.name: lambda workspace, folder, at: Kafka(workspace, folder, KafkaSettings(at["bootstrap"])),
-    IcebergRest.name: _iceberg_rest,
+    Postgres.name: lambda workspace, folder, at: Postgres(workspace, folder, at["dsn"]),
+    Kafka.name: lambda workspace, folder, at: Kafka(workspace, folder, at["bootstrap"]),
+    IcebergRest.name: lambda workspace, folder, at: IcebergRest(
+        workspace, folder, IcebergRestSettings(address=at["uri"], warehouse=at["warehouse"])
+    ),
     Polaris.name: _polaris,
     KafkaConnect.name: lambda workspace, folder, at: KafkaConnect(workspace, folder, address=at["uri"]),
     Flink.name: lambda workspace, folder, at: Flink(workspace, folder, at["uri"]),

@@ -29,12 +29,9 @@ class MariaDB(Service):
     title: ClassVar[str] = "MariaDB"
     locks: ClassVar[tuple[str, ...]] = ("mariadb",)
     ready_line: ClassVar[str] = "ready for connections"
-
-    def __init__(self, workspace: Workspace, directory: Path) -> None:
-        super().__init__(workspace, directory)
-        self._home = Path()
-        self._password = ""
-        self._readings = 0
+    _home = Path()
+    _password = ""
+    _readings = 0
 
     @classmethod
     def provide(cls, workspace: Workspace) -> None:
@@ -48,14 +45,9 @@ class MariaDB(Service):
         """Run statements and return their rows as text; raise ServiceError, with the server's message, on failure."""
         command: list[str | Path] = [self._home / "bin" / "mariadb", "--no-defaults", "--batch", "--skip-column-names"]
         command += ["--skip-ssl", "--host=127.0.0.1", f"--port={self._port}", f"--user={USER}"]
+        env = server_environment(MYSQL_PWD=self._password)
         done = subprocess.run(
-            command,
-            input=sql,
-            env=server_environment(MYSQL_PWD=self._password),
-            capture_output=True,
-            text=True,
-            timeout=ANSWER_S,
-            check=False,
+            command, input=sql, env=env, capture_output=True, text=True, timeout=ANSWER_S, check=False
         )
         if done.returncode:
             raise ServiceError(f"{self.title} refused a statement: {done.stderr.strip()}")
@@ -113,8 +105,7 @@ class MariaDB(Service):
         command += [f"--basedir={self._home}", f"--datadir={self.data_directory}"]
         command += ["--auth-root-authentication-method=normal", "--skip-name-resolve", "--skip-test-db"]
         # As an option, it could have no space in its path.
-        environment = {"TMPDIR": str(self.directory / "tmp")}
-        self._run("mariadb-install-db", "mariadb-install-db.log", command, 120, **environment)
+        self._run("mariadb-install-db", "mariadb-install-db.log", command, 120, TMPDIR=str(self.directory / "tmp"))
 
     def _launch(self) -> Child:
         self._port = same_or_free(self._port)

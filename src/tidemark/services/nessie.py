@@ -12,7 +12,6 @@ from typing import ClassVar, Self
 from urllib.parse import urlencode
 
 from tidemark.errors import ServiceError
-from tidemark.paths import Workspace
 from tidemark.services.base import Service, ServiceContext, files_below
 from tidemark.services.http import fetch
 from tidemark.services.iceberg.backends import POOL
@@ -41,10 +40,7 @@ class SecantusDB(Service):
     tools: ClassVar[tuple[str, ...]] = (SECANTUSDB,)
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use", "address already in use")
     ready_line: ClassVar[str] = "listening on 127.0.0.1:"
-
-    def __init__(self, workspace: Workspace, directory: Path) -> None:
-        super().__init__(workspace, directory)
-        self._program = Path()
+    _program = Path()
 
     @property
     def uri(self) -> str:

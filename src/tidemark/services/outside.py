@@ -15,7 +15,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from tidemark.paths import Workspace, exclusive, sync_directory
 
@@ -37,19 +36,15 @@ class Ledger:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._descriptor: int | None = None
-        self._path = Path()
+        self.path = Path()
         self._left: list[Made] = []
-
-    @property
-    def path(self) -> Path:
-        return self._path
 
     def note(self, made: Made) -> None:
         """Record an object that is about to be created; on disk on return."""
         if self._descriptor is None:
             with exclusive(self._folder / LOCK):  # another process must not see the file before it is locked
-                self._path = self._folder / f"{os.getpid()}-{secrets.token_hex(4)}.jsonl"
-                self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
+                self.path = self._folder / f"{os.getpid()}-{secrets.token_hex(4)}.jsonl"
+                self._descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX)
                 sync_directory(self._folder)
         _append(self._descriptor, "made", made)
@@ -64,7 +59,7 @@ class Ledger:
             _append(self._descriptor, "dropped", made)
             return
         with exclusive(self._folder / LOCK):
-            self._path.unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)
             os.close(self._descriptor)
             self._descriptor = None
 
@@ -130,9 +125,8 @@ def say_kept(name: str, error: Exception, ledger: Path) -> None:
 
 
 def _append(descriptor: int, event: str, made: Made) -> None:
-    values: dict[str, Any] = {event: asdict(made)}
     # Begin with a newline, because a crash may have left a partial line at the end of the file.
-    os.write(descriptor, f"\n{json.dumps(values)}\n".encode())
+    os.write(descriptor, f"\n{json.dumps({event: asdict(made)})}\n".encode())
     os.fsync(descriptor)
 
 

@@ -18,7 +18,7 @@ from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service
 from tidemark.services.http import fetch
 from tidemark.services.programs import java
-from tidemark.services.programs.process import Child, give, server_environment
+from tidemark.services.programs.process import Child, give
 from tidemark.services.programs.provision import provision
 
 LOOPBACK = Path(__file__).parent / "engines" / "Loopback.java"  # what the Java programs have in common
@@ -65,10 +65,7 @@ class JavaProgram(JavaServer):
         "sun.nio.ch",
     )
     java_options: ClassVar[tuple[str, ...]] = ()  # in addition to the common options
-
-    def __init__(self, workspace: Workspace, directory: Path) -> None:
-        super().__init__(workspace, directory)
-        self._launcher = Path()
+    _launcher = Path()
 
     @classmethod
     def provide(cls, workspace: Workspace) -> None:
@@ -146,7 +143,7 @@ class OwnProgram(Service):
 
     def _launch(self) -> Child:
         command: list[str | Path] = [sys.executable, "-I", "-S", self._file, *self._arguments()]
-        return Child.start(self.title, command, self.log_path, env=server_environment(), cwd=self.directory)
+        return Child.start(self.title, command, self.log_path)
 
 
 class NullCatalog(OwnProgram):

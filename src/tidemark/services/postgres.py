@@ -9,7 +9,6 @@ import secrets
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 from urllib.parse import quote, urlencode
@@ -50,16 +49,10 @@ SYSTEM_V_SEGMENTS = Path("/proc/sysvipc/shm")
 POSTGRES_INTERLOCK_BYTES = "56"
 
 
-@dataclass(frozen=True, slots=True)
-class PostgresSettings:
-    """Connection string of an external server whose role may create databases (`address`); None: start one here."""
-
-    address: str | None = None
-
-
 class Postgres(Service):
     """PostgreSQL 18 on a free loopback port, with scram, a generated password and initdb's other defaults.
 
+    `address`: the connection string of an external server whose role may create databases; None: start one here.
     If Tidemark is root, it runs as an unprivileged account that owns its data directory and may enter root's folders.
     """
 
@@ -72,16 +65,16 @@ class Postgres(Service):
     # SIGQUIT also ends its processes immediately, but through the server itself, which frees its shared memory.
     discard_signal: ClassVar[signal.Signals] = signal.SIGQUIT
 
-    def __init__(self, workspace: Workspace, directory: Path, settings: PostgresSettings) -> None:
+    def __init__(self, workspace: Workspace, directory: Path, address: str | None = None) -> None:
         super().__init__(workspace, directory)
-        self.settings, self.external_at = settings, settings.address
+        self.external_at = address
         self._binaries = Path()
         self._password = ""
         self._counts = False
 
     @classmethod
     def from_config(cls, around: ServiceContext) -> Self:
-        return cls(around.workspace, around.directory, PostgresSettings(around.config.postgres_address))
+        return cls(around.workspace, around.directory, around.config.postgres_address)
 
     @classmethod
     def provide(cls, workspace: Workspace) -> None:
@@ -94,14 +87,10 @@ class Postgres(Service):
 
     def database_dsn(self, database: str | None) -> str:
         """Return `dsn` for another database of the same server; None means the database in the address."""
-        if self.settings.address is not None:
-            return make_conninfo(self.settings.address, **({"dbname": database} if database else {}))
+        if self.external_at is not None:
+            return make_conninfo(self.external_at, **({"dbname": database} if database else {}))
         return make_conninfo(
-            host="127.0.0.1",
-            port=self._port,
-            user=SUPERUSER,
-            password=self._password,
-            dbname=database or SUPERUSER,
+            host="127.0.0.1", port=self._port, user=SUPERUSER, password=self._password, dbname=database or SUPERUSER
         )
 
     def jdbc(self, database: str, through: tuple[str, int] | None = None) -> tuple[str, str, str]:
@@ -135,7 +124,7 @@ class Postgres(Service):
 
     def host_and_port(self) -> tuple[str, int]:
         """Return the address that libpq uses; raise ServiceError if it is a Unix-domain socket."""
-        if self.settings.address is None:
+        if self.external_at is None:
             return "127.0.0.1", self._port
         with self.connect() as connection:
             return self._reached_by_tcp(connection.info.host), connection.info.port
@@ -185,7 +174,7 @@ class Postgres(Service):
         self.drop_database(name)
 
     def address_outside(self) -> dict[str, str]:
-        parts = conninfo_to_dict(self.settings.address or "")
+        parts = conninfo_to_dict(self.external_at or "")
         kept = {key: str(value) for key, value in parts.items() if key not in LIBPQ_SECRETS and value is not None}
         return {"dsn": make_conninfo(**kept)}
 
@@ -321,8 +310,8 @@ def _unattached_segments(account: int) -> list[int]:
 
 
 def _server_runs(account: int) -> bool:
-    for process in psutil.process_iter(["name", "uids"]):
-        uids = process.info["uids"]
-        if process.info["name"] == "postgres" and (uids is None or uids.effective == account):
-            return True
-    return False
+    return any(
+        (uids := process.info["uids"]) is None or uids.effective == account
+        for process in psutil.process_iter(["name", "uids"])
+        if process.info["name"] == "postgres"
+    )

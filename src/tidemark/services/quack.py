@@ -7,7 +7,6 @@ file and port: DuckLake queries inlined rows without naming a schema, and theref
 from __future__ import annotations
 
 import importlib.util
-import os
 import secrets
 import sys
 from dataclasses import dataclass, field
@@ -17,9 +16,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from tidemark.errors import ServiceError
-from tidemark.paths import Workspace
 from tidemark.services.base import Service, files_below
-from tidemark.services.programs.process import Child, free_ports, same_or_free, server_environment
+from tidemark.services.programs.process import Child, free_ports, same_or_free
 
 HOST = "127.0.0.1"
 PROGRAM = Path(__file__).parent / "programs" / "serve_quack.py"
@@ -54,10 +52,7 @@ class Quack(Service):
     title: ClassVar[str] = "Quack server"
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use", "Failed to bind")
     ready_line: ClassVar[str] = "serves by way of port "
-
-    def __init__(self, workspace: Workspace, directory: Path) -> None:
-        super().__init__(workspace, directory)
-        self._token = ""
+    _token = ""
 
     def version(self) -> str:
         return version("duckdb-extension-quack")
@@ -81,9 +76,8 @@ class Quack(Service):
     def _prepare(self) -> None:
         self.data_directory.mkdir(mode=0o700)
         self._token = secrets.token_hex(16)
-        secret = os.open(self._secret, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(secret, "w") as file:
-            file.write(self._token)
+        self._secret.touch(0o600)
+        self._secret.write_text(self._token)
 
     @property
     def _secret(self) -> Path:
@@ -102,4 +96,4 @@ class Quack(Service):
     def _launch(self) -> Child:
         self._port = same_or_free(self._port)
         command: list[str | Path] = [sys.executable, "-I", PROGRAM, self.data_directory, str(self._port), self._secret]
-        return Child.start(self.title, command, self.log_path, env=server_environment(), cwd=self.directory)
+        return Child.start(self.title, command, self.log_path)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 import socket
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,7 +18,6 @@ from pathlib import Path
 from signal import Signals
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tidemark.paths import Workspace
 from tidemark.services.base import Service
 from tidemark.services.http import fetch
 from tidemark.services.programs.process import Child, free_ports, is_free, wait_until
@@ -84,14 +84,11 @@ class SeaweedFS(Service):
     stop_signal: ClassVar[Signals] = Signals.SIGKILL
     port_taken: ClassVar[tuple[str, ...]] = ("address already in use",)
     ready_line: ClassVar[str] = "Start Seaweed S3 API Server"
-
-    def __init__(self, workspace: Workspace, directory: Path) -> None:
-        super().__init__(workspace, directory)
-        self._program = Path()
-        self._keys = ("", "")
-        self._ports: list[int] = []
-        self._master_port = 0
-        self._sockets: tuple[Path, ...] = ()
+    _program = Path()
+    _keys = ("", "")
+    _ports: Sequence[int] = ()
+    _master_port = 0
+    _sockets: tuple[Path, ...] = ()
 
     @property
     def endpoint(self) -> str:
@@ -165,8 +162,7 @@ class SeaweedFS(Service):
 
     def _status(self) -> dict[str, Any]:
         """Return the status of its master."""
-        found: dict[str, Any] = json.loads(fetch(f"http://127.0.0.1:{self._master_port}/dir/status", 10))
-        return found
+        return dict(json.loads(fetch(f"http://127.0.0.1:{self._master_port}/dir/status", 10)))
 
     def _end(self, how: Signals) -> None:
         super()._end(how)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
-from tidemark.services.base import Service, ServiceContext, ServiceFiles
+from tidemark.services.base import Service, ServiceContext
 from tidemark.services.http import names_loopback
 
 
@@ -77,9 +77,8 @@ class Servers:
         """Return the program and data files whose share in the page cache shows how cold the servers are."""
         found: dict[str, tuple[Path, ...]] = {}
         for service in self.by_class.values():
-            files: ServiceFiles = service.files()
-            found[f"{service.name} program"] = files.program
-            found[f"{service.name} data"] = files.data
+            files = service.files()
+            found |= {f"{service.name} program": files.program, f"{service.name} data": files.data}
         return found
 
     def programs(self) -> frozenset[Path]:
@@ -93,17 +92,7 @@ class Servers:
 
 def in_order(wanted: Iterable[type[Service]]) -> list[type[Service]]:
     """Return `wanted` and all their dependencies, each after those that it needs."""
-    ordered: list[type[Service]] = []
-
-    def add(kind: type[Service]) -> None:
-        for needed in kind.needs:
-            add(needed)
-        if kind not in ordered:
-            ordered.append(kind)
-
-    for kind in wanted:
-        add(kind)
-    return ordered
+    return list(dict.fromkeys(each for kind in wanted for each in (*in_order(kind.needs), kind)))
 
 
 def started_here(wanted: Iterable[type[Service]], config: ServicesConfig) -> list[type[Service]]:

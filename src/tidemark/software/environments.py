@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import base64
 import csv
-import hashlib
 import json
 import os
 import re
@@ -31,6 +30,7 @@ from urllib.parse import unquote, urlsplit
 
 from tidemark import integrity
 from tidemark.errors import ConfigError, ProvisionError, TidemarkError
+from tidemark.integrity import sha256_of
 from tidemark.paths import exclusive, write_atomically
 from tidemark.progress import Progress
 
@@ -153,11 +153,6 @@ def _followed(
     return lines if process.wait() else None
 
 
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 def installed_group(lock_file: Path, target: Path, source: Path | None) -> str | None:
     """Return the last group of the lock's packages that `target` has, by its stamp; None if it must be made."""
     stamp = target / STAMP
@@ -171,8 +166,8 @@ def stamp_text(lock_file: Path, target: Path, source: Path | None, group: str = 
 
     One that has only a part of the lock also names the hash of the groups and its last group.
     """
-    part = "" if group == ALL else f"  {digest(lock_file.with_name(DECLARED))}  {group}"
-    return f"{digest(lock_file)}  {target.resolve()}  {source.resolve() if source else '-'}{part}\n"
+    part = "" if group == ALL else f"  {sha256_of(lock_file.with_name(DECLARED))}  {group}"
+    return f"{sha256_of(lock_file)}  {target.resolve()}  {source.resolve() if source else '-'}{part}\n"
 
 
 def install(lock_file: Path, target: Path, source: Path | None, group: str = ALL) -> None:
@@ -303,14 +298,7 @@ def _pip_install(target: Path, pins: list[Pin], environment: Mapping[str, str]) 
         chosen.write("".join(f"{pin}\n" for pin in pins))
         chosen.flush()
         command = [str(target / "bin" / "python"), "-m", "pip", "install", "--no-deps", "--require-hashes"]
-        command += [
-            "--no-build-isolation",
-            "--disable-pip-version-check",
-            "--progress-bar",
-            "off",
-            "-r",
-            chosen.name,
-        ]
+        command += ["--no-build-isolation", "--disable-pip-version-check", "--progress-bar", "off", "-r", chosen.name]
         said = _followed(command, "packages", len(pins) + 1, environment)
     if said is not None:
         raise ProvisionError(

@@ -15,12 +15,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tidemark.errors import ConfigError, ProvisionError
+from tidemark.integrity import sha256_of
 from tidemark.paths import REPOSITORY, Workspace
 from tidemark.services.base import Service
 from tidemark.services.programs.provision import jar_lock
 from tidemark.services.programs.tools import tool_lock
 from tidemark.services.servers import locks_of, tools_of
-from tidemark.software.environments import digest, install, lock, read_lock
+from tidemark.software.environments import install, lock, read_lock
 from tidemark.systems.delta.table import DELTA_RS
 from tidemark.systems.duckdb_client import DUCKDB
 from tidemark.systems.iceberg.client import PYICEBERG
@@ -55,12 +56,12 @@ def locks(stack: str, services: Iterable[type[Service]], tools: Iterable[str] = 
     kinds = list(services)
     jars = [jar_lock(name, ENVS / "jars") for name in locks_of(kinds)]
     paths = [lock_of(stack), *jars, *map(tool_lock, dict.fromkeys((*tools, *tools_of(kinds))))]
-    return {path.relative_to(ENVS.parent).as_posix(): digest(path) for path in paths}
+    return {path.relative_to(ENVS.parent).as_posix(): sha256_of(path) for path in paths}
 
 
 def environment(stack: str, workspace: Workspace) -> Path:
     """Return the folder of the stack's environment; it changes with the lock."""
-    return workspace.cache / "envs" / f"{stack}-{digest(lock_of(stack))[:12]}"
+    return workspace.cache / "envs" / f"{stack}-{sha256_of(lock_of(stack))[:12]}"
 
 
 def python(stack: str, workspace: Workspace, ours: str = sys.executable) -> Path:

@@ -13,16 +13,8 @@ from tidemark.paths import Workspace
 from tidemark.services.programs.provision import LOCKS, read_jar_lock
 from tidemark.software.environments import STAMP
 
-MADE = (
-    "postgres",
-    "mariadb",
-    "polaris",
-    "classes",
-    "class-data",
-    "kafka-storage",
-    "envs",
-    "tools",
-)  # folders of the cache
+# Folders of the cache.
+MADE = ("postgres", "mariadb", "polaris", "classes", "class-data", "kafka-storage", "envs", "tools")
 
 
 @dataclass(frozen=True, slots=True)

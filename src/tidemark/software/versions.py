@@ -73,13 +73,7 @@ def _asked(command: list[str | Path], pattern: str = r"^(\d+\.\S+)") -> str:
         asked = [str(part) for part in command]
         try:
             answer = subprocess.run(
-                asked,
-                capture_output=True,
-                text=True,
-                env=server_environment(),
-                cwd=nowhere,
-                timeout=120,
-                check=False,
+                asked, capture_output=True, text=True, env=server_environment(), cwd=nowhere, timeout=120, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ProvisionError(f"{asked[0]} could not be asked for its version: {error}.") from error

@@ -27,7 +27,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.fault_proxy import AFTER, RESTART, FaultProxy, PostgresFaults
-from tidemark.services.postgres import Postgres, PostgresSettings
+from tidemark.services.postgres import Postgres
 from tidemark.services.programs.process import (
     Child,
     give,
@@ -55,7 +55,7 @@ class FollowedPostgres(Postgres):
     """PostgreSQL with a standby, which takes its place, at its port, when it is killed; a start makes the next one."""
 
     def __init__(self, workspace: Workspace, directory: Path, synchronous: bool) -> None:
-        super().__init__(workspace, directory, PostgresSettings())
+        super().__init__(workspace, directory)
         self._synchronous, self._numbers, self._data = synchronous, itertools.count(1), directory / "data"
         self._standby: Child | None = None
         self._standby_data, self._standby_port = directory, 0
@@ -213,7 +213,7 @@ def test_pooler_does_not_change_what_a_lost_answer_does(
     tmp_path: Path,
 ) -> None:
     rows = rows_of(tmp_path)
-    server = Postgres(workspace, private_directory(workspace.work / "pooled"), PostgresSettings())
+    server = Postgres(workspace, private_directory(workspace.work / "pooled"))
     pooler_folder = give(private_directory(workspace.work / "pooler"))
     with ExitStack() as stack:
         stack.callback(server.remove_data)

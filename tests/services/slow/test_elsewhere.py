@@ -24,10 +24,10 @@ from tidemark.services.engines.flink import Flink
 from tidemark.services.engines.spark import SparkIceberg
 from tidemark.services.http import open_url
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
-from tidemark.services.kafka import Kafka, KafkaSettings
+from tidemark.services.kafka import Kafka
 from tidemark.services.leftovers import drop_leftovers
 from tidemark.services.outside import folder_of, read
-from tidemark.services.postgres import Postgres, PostgresSettings
+from tidemark.services.postgres import Postgres
 from tidemark.services.proxies import DelayProxy
 
 pytestmark = [pytest.mark.timeout(300)]
@@ -74,9 +74,9 @@ def connect(shared_workspace: Workspace) -> Iterator[tuple[KafkaConnect, dict[st
     """Yield a user's worker with one of the user's connectors, and the configuration of a working connector."""
     work = shared_workspace.work
     with (
-        Postgres(shared_workspace, work / "postgres", PostgresSettings()) as postgres,
+        Postgres(shared_workspace, work / "postgres") as postgres,
         IcebergRest(shared_workspace, work / "rest", IcebergRestSettings(postgres, str(work / "warehouse"))) as rest,
-        Kafka(shared_workspace, work / "kafka", KafkaSettings(heap_mb=256)) as kafka,
+        Kafka(shared_workspace, work / "kafka", heap_mb=256) as kafka,
         KafkaConnect(shared_workspace, work / "connect", kafka) as worker,
     ):
         for topic in ("events", "control"):

@@ -24,7 +24,7 @@ from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import ServiceContext
 from tidemark.services.http import fetch
 from tidemark.services.own import REQUEST_S, JavaProgram
-from tidemark.services.programs.process import Child, give
+from tidemark.services.programs.process import Child, give, write_private
 
 LOOK_S = 0.1
 # Addresses of the embedded cluster, and its local state other than checkpoints, which is lost when it ends.
@@ -91,8 +91,8 @@ class Flink(JavaProgram):
         options = {**(self._here(folder) if self.cluster is None else self._there(job)), **settings}
         self._note(job)
         lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in options.items()]
-        _write(folder / "config.yaml", "\n".join(lines))
-        _write(folder / "job.sql", "".join(f"{statement};\n" for statement in statements))
+        write_private(folder / "config.yaml", "\n".join(lines))
+        write_private(folder / "job.sql", "".join(f"{statement};\n" for statement in statements))
         self._ask("POST", "job", str(folder))
         deadline = time.monotonic() + REQUEST_S
         while (state := self._state()) != "RUNNING":
@@ -151,8 +151,7 @@ class Flink(JavaProgram):
         }
 
     def _jobs(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._cluster("GET", "jobs/overview")["jobs"]
-        return found
+        return list(self._cluster("GET", "jobs/overview")["jobs"])
 
     def _version_there(self) -> str:
         return str(self._cluster("GET", "config")["flink-version"])
@@ -177,8 +176,7 @@ class Flink(JavaProgram):
         """Return the response of the cluster's REST interface; raise ServiceError if it does not answer."""
         request = urllib.request.Request(f"{self.cluster}/{what}", method=method)
         try:
-            found: dict[str, Any] = json.loads(fetch(request, REQUEST_S) or b"{}")
-            return found
+            return dict(json.loads(fetch(request, REQUEST_S) or b"{}"))
         except (OSError, ValueError) as error:
             raise ServiceError(
                 f"the Flink cluster at {self.cluster} did not answer {method} /{what}: {error}. Check "
@@ -203,9 +201,3 @@ def last_checkpoint(folder: Path) -> Path | None:
     """
     complete = [path.parent for path in folder.glob("*/chk-*/_metadata")]
     return max(complete, key=lambda path: int(path.name.partition("-")[2]), default=None)
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text)
-    path.chmod(0o600)
-    give(path)

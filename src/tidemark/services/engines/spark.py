@@ -137,7 +137,7 @@ class Spark(JavaProgram):
     @classmethod
     def address_in(cls, config: ServicesConfig) -> str | None:
         """Return the address of an external cluster; None if the setting is a number of threads."""
-        master = config.spark_master
+        master = super().address_in(config)
         return master if master is not None and master.startswith(CLUSTER) else None
 
     @property
@@ -354,11 +354,6 @@ class SparkJobs(Spark):
     @classmethod
     def from_config(cls, around: ServiceContext) -> Self:
         return cls(around.workspace, around.directory)
-
-    @classmethod
-    def address_in(cls, config: ServicesConfig) -> str | None:
-        del config
-        return None
 
     def _environment(self) -> Mapping[str, str]:
         return {**super()._environment(), "HADOOP_USER_NAME": USER}

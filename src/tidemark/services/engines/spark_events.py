@@ -6,7 +6,7 @@ A log is a JSON file with one event per line. Times are milliseconds since 1970 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -66,34 +66,29 @@ class Job:
 
 def read_jobs(path: Path) -> list[Job]:
     """Return the jobs of one log, in the order of their start; jobs from before the log are left out."""
-    with path.open() as file:
-        return jobs_of(json.loads(line) for line in file)
-
-
-def jobs_of(events: Iterable[Mapping[str, Any]]) -> list[Job]:
-    """Return the jobs described by `events`."""
     jobs: dict[int, Job] = {}
     asked: dict[int, int] = {}  # the last job that requested a stage
     stages: dict[tuple[int, int], Stage] = {}
-    for event in events:
-        match event["Event"]:
-            case "SparkListenerJobStart":
-                number = event["Job ID"]
-                described = (event.get("Properties") or {}).get(DESCRIPTION, "")
-                jobs[number] = Job(number, described, event["Submission Time"])
-                asked |= dict.fromkeys(event["Stage IDs"], number)
-            case "SparkListenerJobEnd" if event["Job ID"] in jobs:
-                jobs[event["Job ID"]].ended_ms = event["Completion Time"]
-            case "SparkListenerTaskEnd":
-                stage = _stage(stages, event["Stage ID"], event["Stage Attempt ID"])
-                if event.get("Task Metrics"):
-                    stage.add(event["Task Metrics"])
-            case "SparkListenerStageCompleted":
-                info = event["Stage Info"]
-                stage = _stage(stages, info["Stage ID"], info["Stage Attempt ID"])
-                stage.tasks = info["Number of Tasks"]
-                stage.submitted_ms = info.get("Submission Time", 0)
-                stage.ended_ms = info.get("Completion Time", RUNNING)
+    with path.open() as file:
+        for event in map(json.loads, file):
+            match event["Event"]:
+                case "SparkListenerJobStart":
+                    number = event["Job ID"]
+                    described = (event.get("Properties") or {}).get(DESCRIPTION, "")
+                    jobs[number] = Job(number, described, event["Submission Time"])
+                    asked |= dict.fromkeys(event["Stage IDs"], number)
+                case "SparkListenerJobEnd" if event["Job ID"] in jobs:
+                    jobs[event["Job ID"]].ended_ms = event["Completion Time"]
+                case "SparkListenerTaskEnd":
+                    stage = _stage(stages, event["Stage ID"], event["Stage Attempt ID"])
+                    if event.get("Task Metrics"):
+                        stage.add(event["Task Metrics"])
+                case "SparkListenerStageCompleted":
+                    info = event["Stage Info"]
+                    stage = _stage(stages, info["Stage ID"], info["Stage Attempt ID"])
+                    stage.tasks = info["Number of Tasks"]
+                    stage.submitted_ms = info.get("Submission Time", 0)
+                    stage.ended_ms = info.get("Completion Time", RUNNING)
     for stage in stages.values():
         if stage.number in asked:
             jobs[asked[stage.number]].stages.append(stage)

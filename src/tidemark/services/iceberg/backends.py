@@ -47,7 +47,7 @@ class IcebergRestTwoClients(IcebergRestPostgres):
 
 
 class IcebergRestMariadb(IcebergRest):
-    """Reference catalog over MariaDB."""
+    """Reference catalog over MariaDB; its database is deleted with MariaDB's data, which has no other user."""
 
     name: ClassVar[str] = "iceberg-rest-mariadb"
     title: ClassVar[str] = "Iceberg REST catalog over MariaDB"
@@ -72,11 +72,6 @@ class IcebergRestMariadb(IcebergRest):
 
     def database_bytes(self) -> int | None:
         return self.mariadb.database_bytes(self._database)
-
-    def remove_data(self) -> None:
-        """Its database is not dropped separately: it is deleted with MariaDB's data, which has no other user."""
-        super().remove_data()
-        self._has_database = False
 
 
 class Embedded(IcebergRest):

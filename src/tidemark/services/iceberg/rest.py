@@ -19,7 +19,6 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -53,30 +52,6 @@ class OAuth:
     client_secret: str = field(repr=False)
     token_uri: str
     scope: str
-
-
-def drop_namespace(uri: str, warehouse: str, oauth: OAuth | None, name: str) -> None:
-    """Drop the tables of a namespace, with their files if the catalog supports that, and then the namespace.
-
-    Do nothing if it does not exist. Raise OSError, with the reason, if the catalog refuses a request.
-    """
-    headers = {} if oauth is None else {"Authorization": f"Bearer {token(oauth)}"}
-    base = f"{uri.rstrip('/')}/v1"
-    config = _ask("GET", f"{base}/config?{urllib.parse.urlencode({'warehouse': warehouse})}", headers)
-    prefix = {**config.get("defaults", {}), **config.get("overrides", {})}.get("prefix")
-    place = f"{base}/{prefix}/namespaces" if prefix else f"{base}/namespaces"
-    place += f"/{urllib.parse.quote(name, safe='')}"
-    for _ in range(MOST_ROUNDS):
-        tables = _ask("GET", f"{place}/tables", headers).get("identifiers", [])
-        if not tables:
-            break
-        for table in tables:
-            there = f"{place}/tables/{urllib.parse.quote(table['name'], safe='')}"
-            try:
-                _ask("DELETE", f"{there}?purgeRequested=true", headers)
-            except urllib.error.HTTPError:
-                _ask("DELETE", there, headers)  # the catalog may be configured never to delete files
-    _ask("DELETE", place, headers)
 
 
 def token(oauth: OAuth) -> str:
@@ -143,14 +118,32 @@ class RestCatalog(Service):
         self._note(name)
 
     def drop(self, name: str) -> None:
-        drop_namespace(self.uri, self.warehouse, self.oauth, name)
+        """Drop the tables of a namespace, with their files if the catalog supports that, and then the namespace.
+
+        Do nothing if it does not exist. Raise OSError, with the reason, if the catalog refuses a request.
+        """
+        headers = {} if self.oauth is None else {"Authorization": f"Bearer {token(self.oauth)}"}
+        base = f"{self.uri.rstrip('/')}/v1"
+        config = _ask("GET", f"{base}/config?{urllib.parse.urlencode({'warehouse': self.warehouse})}", headers)
+        prefix = {**config.get("defaults", {}), **config.get("overrides", {})}.get("prefix")
+        place = f"{base}/{prefix}/namespaces" if prefix else f"{base}/namespaces"
+        place += f"/{urllib.parse.quote(name, safe='')}"
+        for _ in range(MOST_ROUNDS):
+            tables = _ask("GET", f"{place}/tables", headers).get("identifiers", [])
+            if not tables:
+                break
+            for table in tables:
+                there = f"{place}/tables/{urllib.parse.quote(table['name'], safe='')}"
+                try:
+                    _ask("DELETE", f"{there}?purgeRequested=true", headers)
+                except urllib.error.HTTPError:
+                    _ask("DELETE", there, headers)  # the catalog may be configured never to delete files
+        _ask("DELETE", place, headers)
         self._strike(name)
 
     def database_bytes(self) -> int | None:
         """Return the size of the catalog's database in bytes; None for an external catalog."""
-        if self.is_external or self._postgres is None:
-            return None
-        return self._postgres.database_bytes(self._database)
+        return None if self.database is None else self.database[0].database_bytes(self._database)
 
     @property
     def database(self) -> tuple[Postgres, str] | None:
@@ -163,7 +156,7 @@ class RestCatalog(Service):
             # If PostgreSQL is already gone, the database is deleted with its data.
             with suppress(psycopg.OperationalError):
                 self._postgres.drop_database(self._database)
-            self._has_database = False
+        self._has_database = False
 
     def _own_database(self) -> tuple[str, str, str]:
         """Return the JDBC address of its database, created if necessary, the user and the password."""
@@ -197,7 +190,8 @@ def compile_launcher(workspace: Workspace, jars: Sequence[Path]) -> Path:
 
 def archive_classes(workspace: Workspace, jars: Sequence[Path], launcher: Path) -> Path | None:
     """Return the archive of classes that the server loads from start to a table's first commit; built once."""
-    trainee = partial(_Trainee, workspace, workspace.work / "iceberg-rest-training")
+    folder = workspace.work / "iceberg-rest-training"
+    trainee = _Trainee(workspace, folder, IcebergRestSettings(warehouse=str(folder / "warehouse")))
     return class_data(workspace, "iceberg-rest", (), [launcher, *jars], trainee)
 
 
@@ -221,13 +215,12 @@ class IcebergRest(JavaServer, RestCatalog):
     ready_s: ClassVar[float] = 120.0
     file_io: ClassVar[str] = "org.apache.iceberg.hadoop.HadoopFileIO"
     keeper: ClassVar[str] = ""  # words for what keeps its pointers, if that is not PostgreSQL
-    _beside: list[Path]  # the jars of a subclass's own locks
+    _beside: Sequence[Path] = ()  # the jars of a subclass's own locks
 
     def __init__(self, workspace: Workspace, directory: Path, settings: IcebergRestSettings) -> None:
         super().__init__(workspace, directory, settings.postgres)
         self._check(settings)
         self.settings, self.external_at = settings, settings.address
-        self._beside = []
         self._launcher = Path()
 
     def _check(self, settings: IcebergRestSettings) -> None:
@@ -334,10 +327,6 @@ class _Trainee(Trainee, IcebergRest):
 
     It differs only in its access to PostgreSQL, so that provisioning does not need a running PostgreSQL.
     """
-
-    def __init__(self, workspace: Workspace, directory: Path, options: tuple[str, ...]) -> None:
-        super().__init__(workspace, directory, IcebergRestSettings(warehouse=str(directory / "warehouse")))
-        self.options = options
 
     def _check(self, settings: IcebergRestSettings) -> None:
         pass

@@ -15,7 +15,7 @@ import shutil
 import sysconfig
 import zipfile
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tidemark import integrity
@@ -23,7 +23,7 @@ from tidemark.integrity import sha256_of
 from tidemark.paths import Workspace, private_directory
 from tidemark.progress import Progress
 from tidemark.services.base import Service, files_below
-from tidemark.services.programs.process import Child, give, server_environment
+from tidemark.services.programs.process import Child, give
 from tidemark.services.programs.provision import private_beside
 
 # Not imported: a plan names servers also in an environment that cannot start them.
@@ -64,15 +64,10 @@ def runtime_files(home: Path = HOME) -> tuple[Path, ...]:
     return tuple(sorted(p for p in home.rglob("*") if p.is_file() and not p.is_symlink()))
 
 
-def runtime_release() -> str:
-    """Return text that identifies the JVM: its release and the size of its own classes."""
-    return f"{(HOME / 'release').read_text()}{(HOME / 'lib' / 'modules').stat().st_size}"
-
-
 class Trainee(Service):
     """Mixin of a server that is started to record the classes it loads: its JVM gets `options` for that."""
 
-    options: tuple[str, ...]
+    options: tuple[str, ...] = ()
 
     def _class_options(self) -> tuple[str, ...]:
         return self.options
@@ -88,20 +83,17 @@ def mapping(archive: Path | None) -> tuple[str, ...]:
 
 
 def class_data(
-    workspace: Workspace,
-    name: str,
-    options: Sequence[str],
-    jars: Sequence[Path],
-    trainee: Callable[[tuple[str, ...]], Trainee],
+    workspace: Workspace, name: str, options: Sequence[str], jars: Sequence[Path], trainee: Trainee
 ) -> Path | None:
     """Return the archive for the server `name` with class path `jars`; None if missing and the cache is read-only.
 
-    `trainee` creates the server that records its classes, with additional JVM options; `options` are those JVM options
+    `trainee` is the server that records its classes, with an additional JVM option; `options` are those JVM options
     that affect the memory layout of classes and objects. The archive's name includes what the JVM compares, such as
     the size and time of each jar, so jars that were fetched again get a new archive.
     """
     stats = [(jar.name, jar.stat()) for jar in jars]
-    made_of = [runtime_release(), *options, *(f"{file} {stat.st_size} {int(stat.st_mtime)}" for file, stat in stats)]
+    release = f"{(HOME / 'release').read_text()}{(HOME / 'lib' / 'modules').stat().st_size}"  # identifies the JVM
+    made_of = [release, *options, *(f"{file} {stat.st_size} {int(stat.st_mtime)}" for file, stat in stats)]
     digest = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
     folder = workspace.cache / "class-data" / f"{name}-{digest}"
     if not folder.is_dir() and not os.access(workspace.cache, os.W_OK):
@@ -112,13 +104,13 @@ def class_data(
                 # The server writes the list and does not run as root.
                 classes, whole = give(private_directory(incoming / "seen")) / "classes.list", incoming / "whole"
                 whole.mkdir(mode=0o700)
-                _train(trainee((f"-XX:DumpLoadedClassList={classes}",)))
+                trainee.options = (f"-XX:DumpLoadedClassList={classes}",)
+                _train(trainee)
                 progress.update(1, "archive")
                 command: list[str | Path] = [JAVA, *options, HEAP, "-Xshare:dump", f"-XX:SharedClassListFile={classes}"]
-                command += [*mapping(whole / ARCHIVE), "-cp", class_path(list(jars))]
+                command += [*mapping(whole / ARCHIVE), "-cp", class_path(jars)]
                 log = incoming / "dump.log"
-                what = f"The JVM that archives the classes of {name}"
-                Child.start(what, command, log, env=server_environment(), cwd=incoming).run_to_end(300)
+                Child.start(f"The JVM that archives the classes of {name}", command, log).run_to_end(300)
                 whole.rename(folder)
     return folder / ARCHIVE
 
@@ -145,9 +137,8 @@ def compiled(workspace: Workspace, name: str, sources: Sequence[Path], jars: Seq
             with private_beside(classes) as incoming:
                 command: list[str | Path] = [JAVA, *COMMON_OPTIONS, *SHORT_LIVED_OPTIONS]
                 command += ["-jar", compiler, "-17", "-nowarn"]
-                command += ["-cp", class_path(list(jars)), "-d", incoming / "compiled", *sources]
-                log = incoming / "compile.log"
-                Child.start("The Java compiler", command, log, env=server_environment(), cwd=incoming).run_to_end(120)
+                command += ["-cp", class_path(jars), "-d", incoming / "compiled", *sources]
+                Child.start("The Java compiler", command, incoming / "compile.log").run_to_end(120)
                 _pack(incoming / "compiled", private_directory(incoming / "whole") / name)
                 (incoming / "whole").rename(classes)
     return classes / name

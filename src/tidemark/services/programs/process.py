@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -10,13 +11,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import psutil
 
 from tidemark.errors import DiskFull, ServiceError
-from tidemark.machine.processes import cpu_seconds
+from tidemark.machine.child import how_ended
+from tidemark.machine.processes import cpu_seconds, total
 from tidemark.paths import private_directory
 
 LAUNCHER = Path(__file__).with_name("launch.py")
@@ -61,14 +63,11 @@ def write_private(path: Path, content: str) -> Path:
 
 def free_ports(count: int) -> list[int]:
     """Return `count` different free loopback ports; another process may take one before it is used."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
             each.bind(("127.0.0.1", 0))
         return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
 def is_free(port: int) -> bool:
@@ -105,18 +104,16 @@ def _end(path: Path) -> str:
         return ""
 
 
-def _room(path: Path) -> int:
-    """Return the free bytes on the file system of `path`, for users other than root."""
-    found = os.statvfs(path.parent)
-    return found.f_bavail * found.f_frsize
-
-
 class Child:
     """A running program, created by `Child.start`; `stop` ends it and all processes that it started."""
 
     def __init__(self, what: str, process: subprocess.Popen[bytes], log_path: Path) -> None:
         self.what, self.log_path = what, log_path
         self._process = process
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        """Pickle as None: in another process a server has no process of its own."""
+        return type(None), ()
 
     @classmethod
     def start(
@@ -125,15 +122,15 @@ class Child:
         command: Sequence[str | Path],
         log_path: Path,
         *,
-        env: Mapping[str, str],
-        cwd: Path,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
         account: int | None = None,
     ) -> Child:
-        """Start `command` in a new session with exactly the environment `env`; append its output to `log_path`.
+        """Start `command` in a new session in `cwd`, by default the folder of `log_path`, which gets its output.
 
-        `what` names it in messages. With `account` (a uid; requires root) it runs as that account. The kernel
-        kills it when the calling *thread* ends for any reason; therefore only the main thread may call. Raise
-        ServiceError in any other thread.
+        `what` names it in messages. It has exactly the environment `env`, by default that of `server_environment`. With
+        `account` (a uid; requires root) it runs as that account. The kernel kills it when the calling *thread* ends for
+        any reason; therefore only the main thread may call. Raise ServiceError in any other thread.
         """
         if threading.current_thread() is not threading.main_thread():
             raise ServiceError(f"{what}: a server is started from the main thread, whose end is also its own.")
@@ -143,8 +140,8 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env=dict(env),
-                cwd=cwd,
+                env=server_environment() if env is None else env,
+                cwd=cwd or log_path.parent,
                 start_new_session=True,
             )
         return cls(what, process, log_path)
@@ -166,11 +163,7 @@ class Child:
 
     def cpu_seconds(self) -> float:
         """Return the CPU seconds of its running processes so far, including their ended children."""
-        found = 0.0
-        for pid in self.pids():
-            with suppress(OSError):
-                found += cpu_seconds(pid)
-        return found
+        return total(cpu_seconds, self.pids()) or 0.0
 
     def check(self) -> None:
         """Raise ServiceError if it has ended, or DiskFull if its log reports a full disk."""
@@ -180,15 +173,11 @@ class Child:
     def failure(self, happened: str) -> ServiceError | DiskFull:
         """Return an exception with the program's name, what happened, its exit status, and the end of its log."""
         status = self.poll()
-        if status is None:
-            state = "still running"
-        elif status < 0:
-            state = f"killed by {signal.Signals(-status).name}"
-        else:
-            state = f"exit status {status}"
+        state = "still running" if status is None else how_ended(status)
         text = self.tail() or "(it is empty)"
         # A server may log many lines after a failed write, or may have no space left for its log either.
-        full = "No space left on device" in _end(self.log_path) or _room(self.log_path) < LEAST_ROOM
+        free = shutil.disk_usage(self.log_path.parent).free
+        full = "No space left on device" in _end(self.log_path) or free < LEAST_ROOM
         why = ": no room left on the device" if full else ""
         message = f"{self.what} {happened} ({state}){why}. Its log, {self.log_path}, ends:\n{text}"
         return DiskFull(message) if full else ServiceError(message)
