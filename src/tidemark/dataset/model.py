@@ -109,23 +109,15 @@ GREEN = Kind(
 )
 KINDS = (YELLOW, GREEN)
 
-_ARROW_TYPES: dict[str, pa.DataType] = {
-    "int32": pa.int32(),
-    "int64": pa.int64(),
-    "double": pa.float64(),
-    "timestamp[us]": pa.timestamp("us"),
-    "large_string": pa.large_string(),
-}
-
 
 def raw_schema(kind: Kind) -> pa.Schema:
     """Return the Arrow schema of a month of 2025 as published by the TLC."""
-    return pa.schema([(column.name, _ARROW_TYPES[column.type]) for column in kind.columns])
+    return pa.schema([(column.name, pa.type_for_alias(column.type)) for column in kind.columns])
 
 
 def plain_type(column: Column) -> pa.DataType:
     """Return the Arrow type that every system receives: the type of 2025, strings with 32-bit offsets."""
-    return pa.string() if column.type == "large_string" else _ARROW_TYPES[column.type]
+    return pa.string() if column.type == "large_string" else pa.type_for_alias(column.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,20 +140,17 @@ def open_parquet(path: Path) -> pq.ParquetFile:
     """Open `path` as a Parquet file, checking that footer and extent are consistent; raise DatasetError if not."""
     try:
         status = path.stat()
-    except FileNotFoundError as error:
-        raise DatasetError(f"{path}: no such file. Give a TLC month as Parquet, or leave dataset.path out.") from error
-    except OSError as error:
-        raise DatasetError(f"{path}: cannot be read: {error.strerror}.") from error
-    if S_ISDIR(status.st_mode):
-        raise DatasetError(f"{path}: found a folder; allowed: one Parquet file, or a list of Parquet files.")
-    if not S_ISREG(status.st_mode):
-        raise DatasetError(f"{path}: found neither a file nor a link to one; allowed: a Parquet file.")
-    size = status.st_size
-    try:
+        if S_ISDIR(status.st_mode):
+            raise DatasetError(f"{path}: found a folder; allowed: one Parquet file, or a list of Parquet files.")
+        if not S_ISREG(status.st_mode):
+            raise DatasetError(f"{path}: found neither a file nor a link to one; allowed: a Parquet file.")
+        size = status.st_size
         with path.open("rb") as file:
             head = file.read(4)
             file.seek(max(0, size - 4))
             tail = file.read(4)
+    except FileNotFoundError as error:
+        raise DatasetError(f"{path}: no such file. Give a TLC month as Parquet, or leave dataset.path out.") from error
     except OSError as error:
         raise DatasetError(f"{path}: cannot be read: {error.strerror}.") from error
     if head != b"PAR1":
@@ -224,9 +213,8 @@ def check(path: Path) -> TripFile:
 
     Raises DatasetError, naming the file, what was found and what is allowed, if the file is not such a month.
     """
-    file = open_parquet(path)
-    schema, rows = file.schema_arrow, file.metadata.num_rows
-    file.close()
+    with open_parquet(path) as file:
+        schema, rows = file.schema_arrow, file.metadata.num_rows
     names = [name.lower() for name in schema.names]
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:

@@ -85,16 +85,14 @@ def _batches(files: tuple[TripFile, ...], columns: tuple[Column, ...], schema: p
     plain = schema.remove(0)
     for trips in files:
         names = [name for column in columns if (name := trips.name_of(column)) is not None]
-        file = open_parquet(trips.path)
-        try:
-            for batch in file.iter_batches(ROW_GROUP_ROWS, columns=names):
-                yield pa.table([_column(batch, trips, column) for column in columns], schema=plain)
-        except (pa.ArrowException, OSError) as error:
-            raise DatasetError(
-                f"{trips.path}: truncated or corrupt: a page cannot be read: {error}. Get the file again."
-            ) from error
-        finally:
-            file.close()
+        with open_parquet(trips.path) as file:
+            try:
+                for batch in file.iter_batches(ROW_GROUP_ROWS, columns=names):
+                    yield pa.table([_column(batch, trips, column) for column in columns], schema=plain)
+            except (pa.ArrowException, OSError) as error:
+                raise DatasetError(
+                    f"{trips.path}: truncated or corrupt: a page cannot be read: {error}. Get the file again."
+                ) from error
 
 
 def _column(batch: pa.RecordBatch, trips: TripFile, column: Column) -> pa.Array:

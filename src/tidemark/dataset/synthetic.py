@@ -102,10 +102,6 @@ class Layout:
         places = shuffled(positions, self.rows, self.seed, 50).astype(np.int64)
         return np.searchsorted(self.zone_ends, places, side="right") + 1
 
-    def is_longest(self, rows: Integers) -> Mask:
-        mask: Mask = rows == self.longest_row
-        return mask
-
 
 _MONTH_START_SECONDS = int(np.datetime64(known.MONTH_START, "s").astype(np.int64))
 
@@ -146,17 +142,8 @@ _DROPOFFS = np.stack(
     ]
 )
 # Distance by kind of route: within Manhattan, to or from elsewhere, LaGuardia, Kennedy.
-_DISTANCES = np.stack(
-    [
-        quantile_table(knots)
-        for knots in (
-            known.CITY_DISTANCE,
-            known.OUTER_DISTANCE,
-            known.LAGUARDIA_DISTANCE,
-            known.KENNEDY_DISTANCE,
-        )
-    ]
-)
+_KNOTS = (known.CITY_DISTANCE, known.OUTER_DISTANCE, known.LAGUARDIA_DISTANCE, known.KENNEDY_DISTANCE)
+_DISTANCES = np.stack([quantile_table(knots) for knots in _KNOTS])
 
 
 class _Chunk:
@@ -201,9 +188,8 @@ class _Chunk:
         self.begins = self.layout.pickup_zone(self.positions)
         near = same < chance(known.SAME_ZONE_SHARE + known.SAME_PART_SHARE)
         table = np.where(near, _PARTS[self.begins], 3)
-        same_zone = (same < chance(known.SAME_ZONE_SHARE)) | ((self.begins == 264) & (same < HALF))
-        self.ends = np.where(same_zone, self.begins, _DROPOFFS[table, ending])
-        self.same_zone = same_zone
+        self.same_zone = (same < chance(known.SAME_ZONE_SHARE)) | ((self.begins == 264) & (same < HALF))
+        self.ends = np.where(self.same_zone, self.begins, _DROPOFFS[table, ending])
 
     def how_far(self) -> None:
         length, zero, huge, _ = self.draw(3)
@@ -226,13 +212,11 @@ class _Chunk:
         # Longer trips use fast roads for more of their distance.
         usual = _MEDIAN_SPEEDS[self.hour_of_day] * (70 + np.minimum(self.travelled, 1800) // 9) // 100
         speed = np.maximum(usual * _SPEED_FACTORS[factor] // 10_000, 60)
-        driven = 30 + self.travelled * 3600 // speed
-        self.driven = np.minimum(driven, 6 * 3600)
+        self.driven = np.minimum(30 + self.travelled * 3600 // speed, 6 * 3600)
         seconds = np.where(odd < chance(known.DAY_LONG_SHARE), _DAY_LONG[long], self.driven + second % 7)
         none = (odd >= HALF) & (odd < HALF + chance(known.NO_TIME_SHARE)) | (self.vendor == 7)
         seconds = np.where(none, 0, seconds)
-        longest = self.layout.is_longest(self.rows)
-        self.duration = np.where(longest, known.LONGEST_TRIP_SECONDS, seconds)
+        self.duration = np.where(self.rows == self.layout.longest_row, known.LONGEST_TRIP_SECONDS, seconds)
 
     def fares(self) -> None:
         rate, price, below, cents = self.draw(5)
@@ -268,8 +252,7 @@ class _Chunk:
         extra += np.where(self.begins == known.LAGUARDIA, 500, 0)
         airport_pickup = (self.begins == known.LAGUARDIA) | (self.begins == known.KENNEDY)
         self.airport = np.where(airport_pickup, 175, 0)
-        surcharge = _HAS_SURCHARGE[self.begins] | _HAS_SURCHARGE[self.ends]
-        self.congestion = np.where(surcharge, 250, 0)
+        self.congestion = np.where(_HAS_SURCHARGE[self.begins] | _HAS_SURCHARGE[self.ends], 250, 0)
         self.cbd = np.where(_IN_CBD[self.begins] | _IN_CBD[self.ends], 75, 0)
         airport_way = airport_pickup | (self.ends == known.LAGUARDIA) | (self.ends == known.KENNEDY)
         over_bridge = airport_way & (toll < chance(known.AIRPORT_TOLL_SHARE))
@@ -285,9 +268,8 @@ class _Chunk:
         choice, amount, flex_tip, flex_amount = self.draw(7)
         sums = self.fare + self.extra + self.mta + self.tolls + self.improvement
         # Vendor 1's extra includes these charges already; flex fares include them, although their columns are null.
-        beside = np.where(self.first_vendor & ~self.flex, 0, self.congestion + self.cbd)
-        beside += np.where(self.first_vendor | self.flex, 0, self.airport)
-        sums += beside
+        sums += np.where(self.first_vendor & ~self.flex, 0, self.congestion + self.cbd)
+        sums += np.where(self.first_vendor | self.flex, 0, self.airport)
         chosen = _TIP_CHOICES[choice]
         card = np.where(chosen > 0, (sums * chosen + 50) // 100, 0)
         card = np.where(chosen == -1, _TIP_DOLLARS[amount], card)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,20 +28,14 @@ CODE = code.on_disk()  # when this process began to measure
 CODE_CHANGED = "the code changed while it was measured"
 
 
-@dataclass(frozen=True, slots=True)
-class WindowResult:
-    """Measured window; `again` is True if it was disturbed and the run is to be measured again."""
+def measure_run(
+    test_bed: TestBed, number: int, before: RunHistory, last: bool, show: ProgressCallback
+) -> tuple[Window, bool]:
+    """Measure run `number`; return its window, and True if it was disturbed and the run is to be measured again.
 
-    window: Window
-    again: bool
-
-
-def measure_run(test_bed: TestBed, number: int, before: RunHistory, last: bool, show: ProgressCallback) -> WindowResult:
-    """Measure run `number` and write its files to the folder of the series; `last`: it is the series' last run.
-
-    The files go to `run-<number>`, or to a folder below `disturbed` if the run was disturbed and is to be measured
-    again. Raises OracleError if the system does not hold what it acknowledged; then nothing is written, and the error
-    states the difference.
+    Its files go to the folder `run-<number>` of the series, or to one below `disturbed` if it is to be measured again.
+    `last`: it is the series' last run. Raises OracleError if the system does not hold what it acknowledged; then
+    nothing is written, and the error states the difference.
     """
     spec, seconds = test_bed.spec, test_bed.spec.window_seconds
     method = cold.Method(before.proof.method)
@@ -107,7 +100,7 @@ def measure_run(test_bed: TestBed, number: int, before: RunHistory, last: bool, 
         )
         show("writing the run's files")
         write_run(target, window, watch.sampler.series, manifest, description.files)
-    return WindowResult(window, again)
+    return window, again
 
 
 def _watch(test_bed: TestBed, runner: WindowRunner[Any], show: ProgressCallback) -> Watch:

@@ -12,7 +12,7 @@ from tidemark.machine import cold, reboot
 from tidemark.machine.child import in_a_child
 from tidemark.machine.disk import settle
 from tidemark.machine.processes import hold_machine
-from tidemark.measure.session import ServerSession, drop_work, measure_in_turn, series_folder, with_logs
+from tidemark.measure.session import ServerSession, drop_work, measure_in_turn, with_logs
 from tidemark.measure.workload import ProgressCallback, Workload
 from tidemark.paths import Workspace, private_directory
 from tidemark.runs.outcome import KILLED, OUTCOME, Outcome, SeriesRecord
@@ -35,7 +35,7 @@ def measure_series(spec: SeriesSpec, kind: type[Workload], workspace: Workspace,
     is not counted, so that its hot runs are hot. Raises RebootNeeded, and writes nothing, if the cold run needs
     an unused boot and this one has been used.
     """
-    record = SeriesRecord(series_folder(spec, workspace))
+    record = SeriesRecord(workspace.root / spec.directory)
     if (ended := _not_run(spec, kind, record)) is not None:
         return ended
     session = ServerSession(spec, kind, workspace, show)
@@ -61,7 +61,7 @@ def measure_block(
     new ones. Complete runs are kept. `show` returns the callback of a series. A series that fails does not end the
     others.
     """
-    records = {spec.id: SeriesRecord(series_folder(spec, workspace)) for spec in specs}
+    records = {spec.id: SeriesRecord(workspace.root / spec.directory) for spec in specs}
     sessions = [ServerSession(spec, kind, workspace, show(spec)) for spec in specs]
     left = []
     for session in sessions:

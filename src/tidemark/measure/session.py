@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tidemark.errors import DiskFull, OracleError, RebootNeeded, TidemarkError, is_disk_full
 from tidemark.machine import cold
@@ -28,15 +27,13 @@ from tidemark.measure.warmup import files_of, medians_ms, prove_warm, warm_up
 from tidemark.measure.workload import Evict, ProgressCallback, RunHistory, TestBed, Workload
 from tidemark.paths import Workspace, private_directory
 from tidemark.process_lifetime import was_interrupted
+from tidemark.runs.dataset import Provenance
 from tidemark.runs.outcome import SeriesRecord
 from tidemark.runs.proofs import ColdProof
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.servers import Servers, prepared, started_here
 from tidemark.software.stacks import locks
 from tidemark.systems.registry import variant_of
-
-if TYPE_CHECKING:
-    from tidemark.runs.dataset import Provenance
 
 DYING_SECONDS = 1.0  # a killed server's connections break before it counts as ended
 FULL_BYTES = 1 << 20  # with less free space the disk counts as full: programs report that in too many ways
@@ -66,11 +63,10 @@ class ServerSession:
 
         If run 0 is to be measured again, return at once: another cold run needs another session.
         """
-        method = cold.choose(self.spec.cold)
         is_cold = missing[0] == 0 and self.workload().evicts is not Evict.NEVER
-        with _test_beds([self], method if is_cold else None) as ([test_bed], proof):
+        with _test_beds([self], cold.choose(self.spec.cold) if is_cold else None) as ([test_bed], proof):
             history = "cold start" if missing[0] == 0 else "interrupted before"
-            _runs(test_bed, missing, RunHistory(proof, history), method, self.show, [])
+            _runs(self, test_bed, missing, RunHistory(proof, history), [])
 
 
 def measure_in_turn(sessions: Sequence[ServerSession]) -> None:
@@ -111,7 +107,7 @@ def _measure(
     _explaining(test_bed, "before the window", servers.settle)
     if test_bed.workload.needs_probe():
         _explaining(test_bed, "the probe", partial(test_bed.workload.probe, test_bed, session.show))
-    return _runs(test_bed, missing, before, cold.choose(session.spec.cold), session.show, medians)
+    return _runs(session, test_bed, missing, before, medians)
 
 
 def with_logs[T](work: Callable[[], T], session: ServerSession) -> T:
@@ -128,10 +124,6 @@ def with_logs[T](work: Callable[[], T], session: ServerSession) -> T:
         failed = TidemarkError(place.sub(lambda found: str(logs_folder(spec, workspace) / found[1]), str(said)))
         failed.exit_code = said.exit_code  # type: ignore[misc]
         raise failed from error
-
-
-def series_folder(spec: SeriesSpec, workspace: Workspace) -> Path:
-    return workspace.root / spec.directory
 
 
 def work_folder(spec: SeriesSpec, workspace: Workspace) -> Path:
@@ -182,7 +174,8 @@ def _test_beds(
         # Only after the cold proof: these load client libraries.
         running = stack.enter_context(workloads[0].start_processes(work))
         servers.start()
-        provenance, machine = _provenance(spec, workspace), inventory(workspace.root)
+        trips = workspace.root / spec.dataset_directory / "dataset.json"
+        provenance, machine = Provenance.read(trips) if spec.dataset_directory else None, inventory(workspace.root)
         yield (
             [
                 TestBed(
@@ -197,7 +190,7 @@ def _test_beds(
                     ),
                     rest_bytes=session.rest_bytes,
                     work=private_directory(work / session.spec.id.replace("/", "-")) if session.spec.in_round else work,
-                    series=series_folder(session.spec, workspace),
+                    series=workspace.root / session.spec.directory,
                     session=workload.taken_over(running),
                 )
                 for session, workload, kinds in zip(sessions, workloads, needed, strict=True)
@@ -206,21 +199,8 @@ def _test_beds(
         )
 
 
-def _provenance(spec: SeriesSpec, workspace: Workspace) -> Provenance | None:
-    if not spec.dataset_directory:
-        return None
-    from tidemark.runs.dataset import Provenance
-
-    return Provenance.read(workspace.root / spec.dataset_directory / "dataset.json")
-
-
 def _runs(
-    test_bed: TestBed,
-    missing: list[int],
-    start: RunHistory,
-    method: cold.Method,
-    show: ProgressCallback,
-    medians: list[float],
+    session: ServerSession, test_bed: TestBed, missing: list[int], start: RunHistory, medians: list[float]
 ) -> list[float]:
     """Measure the `missing` runs; return the medians of the last one. `medians`: of the run before, if there is one."""
     from tidemark.measure.run import measure_run
@@ -230,21 +210,18 @@ def _runs(
     for number in missing:
         while True:
             label = f"run {number} of {spec.runs}"
-            tell = partial(_tell, show, label)
+            tell = partial(_tell, session.show, label)
             before = replace(start, history=", ".join(history))
             if number > 0:
-                warmed = None
-                if test_bed.workload.warms_up:
-                    warmed = _explaining(
-                        test_bed, f"the warm-up before {label}", partial(warm_up, test_bed, medians, tell)
-                    )
-                before = RunHistory(prove_warm(method, test_bed), before.history, warmed)
+                where, warming = f"the warm-up before {label}", partial(warm_up, test_bed, medians, tell)
+                warmed = _explaining(test_bed, where, warming) if test_bed.workload.warms_up else None
+                before = RunHistory(prove_warm(cold.choose(spec.cold), test_bed), before.history, warmed)
             last = number == spec.runs - 1 and not spec.in_round
             measure = partial(measure_run, test_bed, number, before, last, tell)
-            measured = _explaining(test_bed, f"run {number} of {spec.label}", measure)
-            medians = medians_ms(measured.window.elapsed())
-            history.append(f"run {number}" + (" (disturbed)" if measured.again else ""))
-            if not measured.again:
+            window, again = _explaining(test_bed, f"run {number} of {spec.label}", measure)
+            medians = medians_ms(window.elapsed())
+            history.append(f"run {number}" + (" (disturbed)" if again else ""))
+            if not again:
                 break
             if number == 0:
                 return medians
@@ -256,26 +233,22 @@ def _tell(show: ProgressCallback, label: str, what: str) -> None:
 
 
 def _explaining[T](test_bed: TestBed, where: str, work: Callable[[], T]) -> T:
+    """Do `work`; its error becomes one that begins with `where`, and names the dead server behind it with its log."""
     try:
         return work()
     except Exception as error:
-        raise _explained(error, test_bed, where) from error
-
-
-def _explained(error: Exception, test_bed: TestBed, where: str) -> TidemarkError:
-    """Return the error to raise for `error`: it names the run, and the dead server behind it with its log, if any."""
-    said_so = described(error)
-    deadline = time.monotonic() + DYING_SECONDS
-    while not test_bed.servers.ended() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    try:
-        test_bed.servers.check()
-    except TidemarkError as reason:
-        said_so = reason
-    full = isinstance(said_so, DiskFull) or shutil.disk_usage(test_bed.work).free < FULL_BYTES
-    kind = DiskFull if full and not isinstance(said_so, OracleError) else type(said_so)
-    text = "" if not full or "no room left" in str(said_so) else "no room left on the device: "
-    return kind(f"{where}: {text}{said_so}")
+        said_so = described(error)
+        deadline = time.monotonic() + DYING_SECONDS
+        while not test_bed.servers.ended() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        try:
+            test_bed.servers.check()
+        except TidemarkError as reason:
+            said_so = reason
+        full = isinstance(said_so, DiskFull) or shutil.disk_usage(test_bed.work).free < FULL_BYTES
+        kind = DiskFull if full and not isinstance(said_so, OracleError) else type(said_so)
+        text = "" if not full or "no room left" in str(said_so) else "no room left on the device: "
+        raise kind(f"{where}: {text}{said_so}") from error
 
 
 def described(error: Exception) -> TidemarkError:

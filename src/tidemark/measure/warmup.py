@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -83,19 +84,16 @@ def prove_warm(method: cold.Method, test_bed: TestBed) -> ColdProof:
     """Read the files that make a system cold or hot unless they are in the page cache; return the proof of it."""
     files = files_of(test_bed.servers, test_bed.variant)
     proof = cold.prove(method, files)
-    if proof.resident_share == 1:
-        return proof
-    warm(path for group in files.values() for path in group)
-    return cold.prove(method, files)
+    if proof.resident_share != 1:
+        warm(path for group in files.values() for path in group)
+        proof = cold.prove(method, files)
+    return proof
 
 
 def warm(files: Iterable[Path]) -> None:
     """Read files once, so that they are in the page cache."""
     buffer = bytearray(1 << 20)
     for path in files:
-        try:
-            with path.open("rb", buffering=0) as file:
-                while file.readinto(buffer):
-                    pass
-        except OSError:
-            continue  # a running server may remove its files
+        with suppress(OSError), path.open("rb", buffering=0) as file:  # a running server may remove its files
+            while file.readinto(buffer):
+                pass

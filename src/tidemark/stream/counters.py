@@ -48,9 +48,3 @@ class Counters:
     def close(self) -> None:
         self._numbers.release()
         self._map.close()
-
-    def __enter__(self) -> Counters:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -13,9 +13,10 @@ Format: https://arrow.apache.org/docs/format/Columnar.html#serialization-and-int
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidemark.errors import StreamError
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 ID = "id"
 END_OF_STREAM = struct.pack("<iI", -1, 0)
@@ -266,3 +270,13 @@ def with_ids(trips: pa.RecordBatch, first_id: int) -> pa.RecordBatch:
     """Return `trips` with the ids `first_id`, `first_id` + 1, ... instead of their own."""
     ids = pa.array(np.arange(first_id, first_id + trips.num_rows, dtype=np.int64))
     return trips.set_column(trips.schema.get_field_index(ID), trips.schema.field(ID), ids)
+
+
+def endless(trips: pq.ParquetFile, rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield the trips of a file over and over, at most `rows` at a time, with the ids 0, 1, 2, ..."""
+    schema, first_id = trips.schema_arrow.remove_metadata(), 0
+    while True:
+        for batch in trips.iter_batches(batch_size=rows, use_threads=False):
+            # A chunk may be a slice of a larger buffer; only its own rows matter.
+            yield with_ids(pa.RecordBatch.from_arrays(batch.columns, schema=schema), first_id)
+            first_id += batch.num_rows

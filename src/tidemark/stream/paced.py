@@ -11,9 +11,9 @@ import os
 import select
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from tidemark.errors import StreamError
 from tidemark.process_lifetime import die_with_parent
-from tidemark.stream.events import Encoding, EventCodec, with_ids
+from tidemark.stream.events import Encoding, EventCodec, endless
 from tidemark.stream.json_events import JsonCodec
 
 JSON, RECORD = "json", "record"
@@ -97,34 +97,23 @@ class _Topic:
     """State of the child process: its client and the next messages, encoded in advance."""
 
     def __init__(self, trips: Path, bootstrap: str, name: str, encoding: str) -> None:
-        self._file = pq.ParquetFile(trips)
-        self._schema = self._file.schema_arrow.remove_metadata()
+        file = pq.ParquetFile(trips)
+        schema = file.schema_arrow.remove_metadata()
         self._name = name
         self._failure: str | None = None
         settings = {**SETTINGS, "bootstrap.servers": bootstrap, "on_delivery": self._on_error}
         self._client = confluent_kafka.Producer(settings)
-        self._events = 0
         codec: JsonCodec | EventCodec
         if encoding == JSON:
-            codec = JsonCodec(self._schema)
+            codec = JsonCodec(schema)
         else:
-            codec = EventCodec(self._schema, Encoding.RECORD)
+            codec = EventCodec(schema, Encoding.RECORD)
             self._client.produce(name, codec.schema_message, partition=0)
-        self._codec = codec
-        self._messages = self._endless()
+        self._messages = chain.from_iterable(map(codec.encode, endless(file, CHUNK)))
 
     def _on_error(self, error: Any, _message: Any) -> None:
         if error is not None:
             self._failure = str(error)
-
-    def _endless(self) -> Iterator[bytes]:
-        first = 0
-        while True:
-            for batch in self._file.iter_batches(batch_size=CHUNK, use_threads=False):
-                # A chunk may be a slice of a larger buffer; only its own rows matter.
-                plain = pa.RecordBatch.from_arrays(batch.columns, schema=self._schema)
-                yield from self._codec.encode(with_ids(plain, first))
-                first += batch.num_rows
 
     def stretch(self, events: int, rate: float | None, begin_ns: int) -> Sent:
         """Send `events`, at `rate` per second or as fast as possible if None, from `begin_ns` on."""

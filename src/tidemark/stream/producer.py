@@ -10,8 +10,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +24,7 @@ from tidemark.errors import StreamError
 from tidemark.process_lifetime import die_with_parent
 from tidemark.runs.manifest import Produced
 from tidemark.stream.counters import Counters
-from tidemark.stream.events import Encoding, EventCodec, with_ids
+from tidemark.stream.events import Encoding, EventCodec, endless
 
 CHUNK = 2048  # events encoded at once: the matrix of their bytes fits in the CPU cache
 LOOK_SECONDS = 0.02  # between checks of the consumer's position
@@ -168,12 +167,12 @@ class _Topic:
     """State of one topic in the child process."""
 
     def __init__(self, connection: Connection, name: str, trips: Path, encoding: Encoding, counters: Counters) -> None:
-        self._file = pq.ParquetFile(trips)
-        self._codec = EventCodec(self._file.schema_arrow.remove_metadata(), encoding)
+        file = pq.ParquetFile(trips)
+        self._codec = EventCodec(file.schema_arrow.remove_metadata(), encoding)
         self._name = name
         self._counters = counters
         self._events = self._topped_up = 0
-        self._batches = self._endless()
+        self._batches = endless(file, CHUNK)
         self._seconds = 0.0
         self._cpu = time.process_time()
         self._connection, self._client = connection, connection.client
@@ -181,18 +180,12 @@ class _Topic:
         self._client.produce(name, self._codec.schema_message, partition=0)
         self._flush()
 
-    def _endless(self) -> Iterator[pa.RecordBatch]:
-        while True:
-            for batch in self._file.iter_batches(batch_size=CHUNK, use_threads=False):
-                # A chunk may be a slice of a larger buffer; only its own rows matter.
-                yield pa.RecordBatch.from_arrays(batch.columns, schema=self._codec.schema)
-
     def produce(self, events: int) -> None:
         """Pass at least `events` further events to the client."""
         goal = self._events + events
         name, produce = self._name, self._client.produce
         while self._events < goal:
-            batch = with_ids(next(self._batches), self._events)
+            batch = next(self._batches)
             for message in self._codec.encode(batch):
                 try:
                     produce(name, message, partition=0)
@@ -268,7 +261,7 @@ class _Server:
             with suppress(confluent_kafka.KafkaException):  # `begin` tries again, and reports the error
                 self._connection = Connection(bootstrap)
 
-    def begin(self, topic: str, encoding: str, events: int) -> dict[str, Any]:
+    def begin(self, topic: str, encoding: str, events: int) -> None:
         if self._connection is None or self._connection.bootstrap != self._bootstrap:
             self._connection = Connection(self._bootstrap)
         try:
@@ -277,15 +270,12 @@ class _Server:
         except BaseException:
             self._connection = None
             raise
-        return {}
 
-    def extend(self, events: int) -> dict[str, Any]:
+    def extend(self, events: int) -> None:
         self._current().fill(events)
-        return {}
 
-    def follow(self, margin: int, seconds: float) -> dict[str, Any]:
+    def follow(self, margin: int, seconds: float) -> None:
         self._current().follow(margin, seconds)
-        return {}
 
     def tell(self) -> dict[str, Any]:
         return asdict(self._current().summary())
@@ -313,7 +303,7 @@ def _serve(trips: Path, counters: Counters) -> None:
             server.connect(**request)
             continue
         try:
-            reply = getattr(server, command)(**request)
+            reply = getattr(server, command)(**request) or {}
         except (StreamError, OSError, pa.ArrowException, confluent_kafka.KafkaException) as error:
             reply = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(reply), flush=True)
@@ -321,5 +311,5 @@ def _serve(trips: Path, counters: Counters) -> None:
 
 if __name__ == "__main__":
     die_with_parent(os.getppid())
-    with Counters(Path(sys.argv[2]), create=False) as shared:
+    with closing(Counters(Path(sys.argv[2]), create=False)) as shared:
         _serve(Path(sys.argv[1]), shared)

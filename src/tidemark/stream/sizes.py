@@ -56,9 +56,5 @@ def weigh(trips: Path) -> EventSizes:
             messages_bytes[encoding] += sum(map(len, messages))
             if not codec.assemble(codec.decode(messages)).equals(table):
                 raise StreamError(f"{trips}: row group {group}: events in encoding '{encoding}' do not come back whole")
-    return EventSizes(
-        sampled,
-        arrow_bytes / sampled,
-        messages_bytes[Encoding.RECORD] / sampled,
-        messages_bytes[Encoding.STREAM] / sampled,
-    )
+    totals = (arrow_bytes, messages_bytes[Encoding.RECORD], messages_bytes[Encoding.STREAM])
+    return EventSizes(sampled, *(total / sampled for total in totals))

@@ -87,13 +87,8 @@ class Study:
         return getattr(import_module(f"{package}.{place}"), name, *default)
 
 
-def no_costs(_measures: Measures) -> Iterator[Cost | Age]:
-    """Return an empty iterator, for a study that does not measure commit costs."""
-    return iter(())
-
-
-def no_policies(_measures: Measures) -> Iterator[PolicyCost]:
-    """Return an empty iterator, for a study that does not measure policies of upkeep."""
+def no_costs(_measures: Measures) -> Iterator[Any]:
+    """Return an empty iterator, for a study that does not measure commit costs, or policies of upkeep."""
     return iter(())
 
 
@@ -118,7 +113,7 @@ class Results:
     questions: tuple[SummaryMetric, ...] = ()
     views: str = ""
     costs: Callable[[Measures], Iterator[Cost | Age]] = no_costs
-    policies: Callable[[Measures], Iterator[PolicyCost]] = no_policies
+    policies: Callable[[Measures], Iterator[PolicyCost]] = no_costs
     first_figure: str = ""
     run_files: RunFiles | None = None
 

@@ -318,18 +318,12 @@ def written(before: Files, after: Files) -> tuple[dict[str, int], dict[str, int]
 def steps(exchanges: Mapping[Way, Sequence[Exchange]]) -> tuple[Step, ...]:
     """Return all exchanges of one commit in order of time."""
     whole = sorted(((each, way) for way, some in exchanges.items() for each in some), key=lambda pair: pair[0].began_s)
-    return tuple(
-        Step(
-            title,
-            each.asked,
-            round(1000 * (each.began_s - whole[0][0].began_s), 2),
-            round(1000 * (each.ended_s - each.began_s), 2),
-            each.sent_bytes,
-            each.received_bytes,
-            who,
-        )
-        for each, (who, title) in whole
-    )
+    found = []
+    for each, (who, title) in whole:
+        times_s = each.began_s - whole[0][0].began_s, each.ended_s - each.began_s
+        began_ms, took_ms = (round(1000 * time_s, 2) for time_s in times_s)
+        found.append(Step(title, each.asked, began_ms, took_ms, each.sent_bytes, each.received_bytes, who))
+    return tuple(found)
 
 
 def exchanged(exchanges: Mapping[Way, Sequence[Exchange]], asker: str) -> dict[str, int]:

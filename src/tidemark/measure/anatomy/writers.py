@@ -142,7 +142,9 @@ class Pipeline:
         self._rows, self._exchanges = rows, exchanges
         self._done = 0
         self.settings: Mapping[str, str] = dict(system.settings())
-        self.versions: Mapping[str, str] = {**versions_of(engine), engine.title: engine.version()}
+        jars = [jar for name in engine.locks for jar in read_jar_lock(jar_lock(name)) if SINKS.match(jar.artifact)]
+        versions = {jar.artifact: jar.version for jar in jars}  # of the engine's sink
+        self.versions: Mapping[str, str] = {**versions, engine.title: engine.version()}
         self.apart: Collection[type[Service]] = (type(engine), Kafka)
 
     def pids(self) -> list[int]:
@@ -233,9 +235,3 @@ def is_commit(exchange: Exchange) -> bool:
     """Return True for an answered request by which a client commits to a table of an Iceberg REST catalog."""
     is_answered = exchange.method == "POST" and exchange.received_bytes > 0
     return is_answered and exchange.asked.split("/")[-2:-1] == ["tables"]
-
-
-def versions_of(engine: Service) -> dict[str, str]:
-    """Return the versions of the jars with the engine's sink."""
-    jars = [jar for name in engine.locks for jar in read_jar_lock(jar_lock(name))]
-    return {jar.artifact: jar.version for jar in jars if SINKS.match(jar.artifact)}

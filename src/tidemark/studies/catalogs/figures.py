@@ -81,8 +81,7 @@ def tail(context: FigureContext, sort: Sort) -> DrawnFigure:
     plots.legend_beside(axes)
     axes.yaxis.set_major_formatter(plots.plain_ticks())
     axes.grid()
-    axes.set_xlabel("response (ms), log scale")
-    axes.set_ylabel("share that took longer, log scale")
+    axes.set(xlabel="response (ms), log scale", ylabel="share that took longer, log scale")
     users = max(users_of(series) for series in context.run_set.select())
     notes = [*NOTES("catalog-tail", users=users), context.run_set.coverage]
     return context.finish(made, f"{sort.title}: responses", notes, runs)
@@ -106,7 +105,6 @@ def rates(context: FigureContext) -> DrawnFigure:
     plots.log_axis(axes, ticks={users_of(series) for series in context.run_set.select()})
     plots.log_axis(axes, "y")
     axes.grid()
-    axes.set_xlabel("users, log scale")
-    axes.set_ylabel("tables a second, log scale")
+    axes.set(xlabel="users, log scale", ylabel="tables a second, log scale")
     notes = [*NOTES("catalog-rates"), context.run_set.coverage]
     return context.finish(made, "Tables created in a second, by users", notes, runs)

@@ -75,11 +75,9 @@ class Writer(SentenceWriter):
         require(checked, "no run could be checked")
         wrong = [run.label for run in checked if not run.manifest.oracle.verdict]
         entities = sum(run.manifest.oracle.found for run in checked)
-        unknown = done = 0
-        for run in checked:
-            found = run.record(CatalogRecord).oracle
-            done += found.resolved_done
-            unknown += found.resolved_done + found.resolved_not
+        found = [run.record(CatalogRecord).oracle for run in checked]
+        done = sum(each.resolved_done for each in found)
+        unknown = done + sum(each.resolved_not for each in found)
         open_ends = f" Of {unknown:,} requests without a certain outcome, {done:,} had been done." if unknown else ""
         if wrong:
             return f"These runs do not hold what was answered with success: {listed(wrong)}.{open_ends}"

@@ -55,10 +55,6 @@ class Printed:
     median_ms: float
     maximum_ms: float
 
-    @property
-    def key(self) -> str:
-        return f"{self.mode} {self.case} {self.query}"
-
 
 def printed_users(query: str) -> int:
     """Return the largest number of users behind a creation in the concurrent series."""
@@ -188,15 +184,14 @@ def _scaling(builder: TableBuilder) -> Table:
             rate = attempt("requests/s", partial(measures.hot, sort.rate, series))
             cells: list[Cell] = [sort.title, series.title, users_of(series), rate]
             first = alone.get(series.system)
-            if first is None or first is series:
-                found.append([*cells, None, None])
-                continue
-            both = (sort.rate, sort.mean)
-            found.append([*cells, *(attempt("x", partial(measures.ratio, each, series, first)) for each in both)])
+            if first is not None and first is not series:
+                both = (sort.rate, sort.mean)
+                cells += [attempt("x", partial(measures.ratio, each, series, first)) for each in both]
+            found.append(cells)
         theirs = f"{DOCUMENT} (the report's)"
         one, many = (row(mode, "Dataset", DOCUMENT, _query(sort)).mean_ms for mode in (SEQUENTIAL, CONCURRENT))
         users = printed_users(_query(sort))
-        found.append([sort.title, theirs, ALONE, 1000 / one, None, None])
+        found.append([sort.title, theirs, ALONE, 1000 / one])
         found.append([sort.title, theirs, users, 1000 * users / many, users * one / many, many / one])
     columns = (
         Column("query", "Query"), SYSTEM, Column("users", "Users"), Column("rate", "Rate", "requests/s", interval=True),

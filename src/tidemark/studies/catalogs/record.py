@@ -10,7 +10,6 @@ from tidemark.runs.serde import Pairs
 from tidemark.runs.spec import HasSettings, WorkloadSettings
 
 ACKED, CONFLICT, FAILED, UNKNOWN, CASCADED = "acked", "conflict", "failed", "unknown", "cascaded"
-OUTCOMES = (ACKED, CONFLICT, FAILED, UNKNOWN, CASCADED)
 WRONG = ("lost", "lost_updates", "undead", "phantom", "doubled", "wrong", "torn")  # counters of an oracle
 CREATE, CRASH = "create", "crash"
 ALONE = 1  # users of a sequential series

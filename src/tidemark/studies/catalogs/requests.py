@@ -50,11 +50,7 @@ class Tree:
 
     def path(self, node: int) -> tuple[str, ...]:
         """Return the names of a namespace from the root."""
-        names = []
-        while node > 0:
-            names.append(f"NS_{node}")
-            node = (node - 1) // WIDTH
-        return (self.root, *reversed(names))
+        return (*self.path((node - 1) // WIDTH), f"NS_{node}") if node > 0 else (self.root,)
 
     @property
     def root(self) -> str:
@@ -266,43 +262,39 @@ def _able(phase: Phase, can: frozenset[str] | None) -> Phase:
     return replace(phase, requests=() if phase.own and len(kept) < len(phase.requests) else kept)
 
 
-def _all(settings: CatalogSettings, tree: Tree, seed: int, can: frozenset[str] | None, pool: int) -> list[Phase]:
+def _all(settings: CatalogSettings, tree: Tree, seed: int, can: frozenset[str] | None, pool: int) -> Iterator[Phase]:
     walk, users = Walk.of(tree), settings.users
     rng = random.Random(f"{seed} {settings.label}")
-    made: list[Phase] = []
     for part in settings.parts.split(","):
         name, _, share = part.partition("-")
         if part == "create":
-            made += _creating(walk, tree, users)
+            yield from _creating(walk, tree, users)
         elif part == "create-ramp" and users > ALONE:
-            made.append(_ramp(tree))
+            yield _ramp(tree)
         elif part == "read":
-            asked = tuple(request for kind in READS for request in walk.all(kind))
-            made.append(Phase(part, part, users, asked))
+            yield Phase(part, part, users, tuple(request for kind in READS for request in walk.all(kind)))
         elif part == "update":
-            made += [Phase(part, kind.name, users, tuple(walk.all(kind, "Updated"))) for kind in UPDATES]
+            yield from (Phase(part, kind.name, users, tuple(walk.all(kind, "Updated"))) for kind in UPDATES)
         elif name == "mixed":
-            mix = _mix(walk, OF_A_MIX[share], settings.mixed_requests, rng, can)
-            made.append(Phase(part, part, users, mix))
+            yield Phase(part, part, users, _mix(walk, OF_A_MIX[share], settings.mixed_requests, rng, can))
         elif name == "open":
             due = _arrivals(settings.rate, settings.open_seconds, rng)
             mix = _mix(walk, OF_A_MIX[share], len(due), rng, can)
-            made.append(Phase(part, part, max(users, pool), mix, due))
+            yield Phase(part, part, max(users, pool), mix, due)
         elif part == "hot":
             path, table = walk.entities[Entity.TABLE][0]
             hot = tuple(Request(HOT_UPDATE, path, table, f"Hot_{place}") for place in range(settings.hot_updates))
-            made.append(Phase(part, part, users, hot))
+            yield Phase(part, part, users, hot)
         elif part in APPENDS:
             number, appending = APPENDS[part]
             path, table = walk.entities[Entity.TABLE][number]
             snapshots = tuple(Request(appending, path, table, str(place + 1)) for place in range(settings.appends))
-            made.append(Phase(part, part, users, snapshots))
+            yield Phase(part, part, users, snapshots)
         elif part == "race":
             for number in range(settings.races):  # all users create one name, a table's; one of them may succeed
-                made.append(Phase(part, part, users, (Request(TABLE, (tree.root,), f"Race_{number}"),) * users))
+                yield Phase(part, part, users, (Request(TABLE, (tree.root,), f"Race_{number}"),) * users)
         elif part == "churn":
-            made += _churn(tree, users, settings.churns)
-    return made
+            yield from _churn(tree, users, settings.churns)
 
 
 def _creating(walk: Walk, tree: Tree, users: int) -> Iterator[Phase]:

@@ -42,7 +42,6 @@ from tidemark.studies.catalogs.record import (
     COUNTED_DEPTH,
     COUNTED_REQUESTS,
     FAILED,
-    OUTCOMES,
     UNKNOWN,
     WRONG,
     CatalogRecord,
@@ -84,7 +83,7 @@ def _counts(run: Run, sort: metrics.Sort | None = None) -> dict[str, int]:
     outcome = run.words("outcome")
     if sort is not None:
         outcome = outcome[np.isin(run.words("part"), sort.parts)]
-    return {name: int((outcome == name).sum()) for name in OUTCOMES}
+    return {name: int((outcome == name).sum()) for name in COUNTS}
 
 
 def _outcomes(builder: TableBuilder) -> Table:
@@ -102,10 +101,10 @@ def _outcomes(builder: TableBuilder) -> Table:
                 verdict if oracle.applicable else "keeps nothing", *wrong, record.in_flight,
             ])  # fmt: skip
         if not series.runs:
-            rows.append([series.title, users_of(series), None, MissingCell(series.missing()), *[None] * 17])
+            rows.append([series.title, users_of(series), None, MissingCell(series.missing())])
     columns = (
         *OF_RUN,
-        *(Column(name, COUNTS[name]) for name in OUTCOMES),
+        *(Column(name, title) for name, title in COUNTS.items()),
         Column("resolved_done", "Unknown: was done"), Column("resolved_not", "Unknown: was not"),
         Column("success", "Creations that succeeded", interval=True), Column("oracle", "Oracle"),
         Column("lost", "Lost"),
@@ -292,9 +291,7 @@ def _distance(builder: TableBuilder) -> Table:
             row.append(attempt("", partial(pair.round_trips, measures, sort.median)))
             rows.append([*row, _statements(measures, pair.near, sort.name)])
     if not rows:
-        rows.append(
-            [*[None] * 7, MissingCell(f"no system over PostgreSQL was measured at two distances ({RTT})"), None]
-        )
+        rows.append([*[None] * 7, MissingCell(f"no system over PostgreSQL was measured at two distances ({RTT})")])
     columns = (
         SYSTEM, USERS, Column("request", "Request"),
         Column("near_rtt", "Round trip, near", "ms"), Column("far_rtt", "Round trip, far", "ms"),
@@ -356,8 +353,7 @@ def _churn(builder: TableBuilder) -> Table:
         for run in series.runs:
             churned = run.words("part") == "churn"
             if not churned.any():
-                reason = MissingCell("it cannot rename or drop tables, or was not asked to")
-                rows.append([*_row(series, run), reason, *[None] * 12])
+                rows.append([*_row(series, run), MissingCell("it cannot rename or drop tables, or was not asked to")])
                 continue
             runs.append(run)
             kind, outcome = (run.words(name)[churned] for name in ("kind", "outcome"))

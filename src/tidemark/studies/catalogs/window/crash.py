@@ -83,8 +83,7 @@ class Crash:
     def all(self, window: Ledger, root: tuple[str, ...], show: ProgressCallback) -> dict[str, Any]:
         """Return all kills as JSON data, and a check of all that `window`, below `root`, had acknowledged before."""
         kills: list[Kill] = []
-        turns = itertools.product(range(self._settings.kills), self._test_bed.servers.ours())
-        for turn, victim in turns:
+        for turn, victim in itertools.product(range(self._settings.kills), self._test_bed.servers.ours()):
             show(f"kill {turn + 1} of {self._settings.kills} of {victim.title}")
             kills.append(kill := self._kill(victim, len(kills)))
             if kill.answered_s is None:

@@ -10,17 +10,7 @@ from typing import Any
 
 from tidemark.runs.proofs import Oracle
 from tidemark.studies.catalogs.record import ACKED, UNKNOWN, Differences
-from tidemark.studies.catalogs.requests import (
-    APPEND,
-    COLUMNS,
-    CREATE,
-    DROP,
-    PROPERTIES,
-    READ,
-    RENAME,
-    UPDATE,
-    Request,
-)
+from tidemark.studies.catalogs.requests import APPEND, COLUMNS, CREATE, DROP, PROPERTIES, READ, RENAME, UPDATE, Request
 from tidemark.systems.catalogs.base import CatalogReader, Entity
 
 type Place = tuple[Entity, tuple[str, ...], str]

@@ -44,13 +44,12 @@ class Play:
     def __init__(self, order: dict[str, Any]) -> None:
         self.order = order
         self.phases: list[dict[str, Any]] = order["phases"]
-        count = sum(len(phase["requests"]) for phase in self.phases)
-        self.columns = {name: array("q", bytes(8 * count)) for name in ZEROS}
-        self.columns["attempts"] = array("q", [1]) * count
+        self.first = [0, *itertools.accumulate(len(phase["requests"]) for phase in self.phases)]
+        self.columns = {name: array("q", bytes(8 * self.first[-1])) for name in ZEROS}
+        self.columns["attempts"] = array("q", [1]) * self.first[-1]
         self.gates = [Event() for _ in self.phases]
         self.ended = [Event() for _ in self.phases]
         self.began_ns = [0 for _ in self.phases]
-        self.first = [0, *itertools.accumulate(len(phase["requests"]) for phase in self.phases)]
         self.queues = [iter(range(len(phase["requests"]))) for phase in self.phases]
         self.busy = [min(phase["users"], len(phase["requests"])) for phase in self.phases]
         self.waiting = 0

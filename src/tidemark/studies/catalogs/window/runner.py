@@ -144,12 +144,10 @@ class CatalogRunner(WindowRunner[CatalogWindow]):
     def _look_closer(self, ledger: Ledger, last: bool, show: ProgressCallback) -> None:
         """Run the checks that would have changed the numbers, after the last window of a series."""
         self._crash = self._kill(ledger, last, show)
-        if not last:
-            return
-        if any(kill["answered_s"] is None for kill in self._crash.get("kills", ())):
+        if last and any(kill["answered_s"] is None for kill in self._crash.get("kills", ())):
             self._statements = {"excused": "it did not answer any more after a kill"}
-            return
-        self._statements = self._count_statements(show)
+        elif last:
+            self._statements = self._count_statements(show)
 
     def _kill(self, ledger: Ledger, last: bool, show: ProgressCallback) -> dict[str, Any]:
         """Run the crash part, if any, after the last window of a series, when its numbers are recorded."""
@@ -224,10 +222,9 @@ class CatalogRunner(WindowRunner[CatalogWindow]):
                 raise SystemFailure(f"{made:,} creations of a {entity} were acknowledged, {count:,} were asked for")
 
     def describe(self, window: CatalogWindow) -> RunMetadata:
-        oracle = self._finding.plain() if self._finding else {}
         found = {
             "steps": [written(step) for step in window.steps],
-            "oracle": oracle,
+            "oracle": self._finding.plain() if self._finding else {},
             "crash": self._crash,
             "statements": self._statements,
             "in_flight": window.in_flight,
@@ -235,11 +232,11 @@ class CatalogRunner(WindowRunner[CatalogWindow]):
             "tree": {"namespaces": self._tree.namespaces, "tables": self._tree.tables, "views": self._tree.views},
         }
         library = isinstance(self.system, LibraryCatalog)
-        marks = [] if self._finding is None or self._finding.holds else ["not what was acknowledged"]
+        marks = () if self._finding is None or self._finding.holds else ("not what was acknowledged",)
         return RunMetadata(
             system=system_part(self.test_bed.variant, self.system, pa.schema([])),
             versions={**({} if library else {"Locust": tool_versions(TOOL)[TOOL]}), "PyArrow": pa.__version__},
-            marks=tuple(marks),
+            marks=marks,
             found=found,
         )
 

@@ -66,21 +66,18 @@ class CatalogWindow:
         outcome = outcomes(numbers["status"], creates)
         # A creation that was retried after a server failure may conflict with its own first attempt.
         outcome[creates & (numbers["attempts"] > 1) & (outcome == CONFLICT)] = UNKNOWN
-        self.columns = {
+        found: dict[str, NDArray[Any]] = {
+            **numbers,
             "start_ns": numbers["start_ns"] - played.began_ns[0],
-            "elapsed_ns": numbers["elapsed_ns"],
             "response_ns": numbers["elapsed_ns"] + late,
             "late_ns": late,
             "part": np.array([phase.part for phase, _ in asked], object),
             "step": np.array([phase.step for phase, _ in asked], object),
             "kind": np.array([request.kind.name for _, request in asked], object),
-            "status": numbers["status"],
             "outcome": outcome,
-            "user": numbers["user"],
-            "attempts": numbers["attempts"],
-            "doubled": numbers["doubled"],
+            "rows": (outcome == ACKED).astype(np.int64),
         }
-        self.columns["rows"] = (self.columns["outcome"] == ACKED).astype(np.int64)
+        self.columns = {name: found[name] for name in COLUMNS}
         self.said = played.said
 
     @property
