@@ -11,6 +11,7 @@ from tidemark.analysis.metrics import NotAvailable
 from tidemark.planner.cost_model import FAR, MANY, PLAIN, Age, Cell, Cost, by_system
 from tidemark.planner.prediction import KINDS, Errors, Judged, Load, checked, setting_of
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder
+from tidemark.runs.views import all_runs
 
 BOUND = 0.3  # the largest error with which a load is predicted
 BEYOND = 2  # times the largest measured setting: a load beyond the measured range
@@ -68,7 +69,11 @@ def conclusion(found: Sequence[PredictionAccuracy]) -> str:
     if not found:
         return "No run here measures the cost of a commit: no other load is predicted."
     inside = [each for each in found if not each.is_beyond]
-    good = [f"{each.title} ({OF_KIND[each.kind]}: {_percent(each)})" for each in inside if not each.reason]
+    good = [
+        f"{each.title} ({OF_KIND[each.kind]}: {100 * each.errors.median:.0f} % and {100 * each.errors.worst:.0f} %)"
+        for each in inside
+        if each.errors and not each.reason
+    ]
     bad = _not_predicted(inside)
     text = "A law of what a commit costs, fitted to measured cells, predicts loads that were not measured. "
     if good:
@@ -95,11 +100,6 @@ def _not_predicted(inside: Sequence[PredictionAccuracy]) -> list[str]:
         who = f" ({OF_KIND[those[0].kind]})" if len(those) == 1 else ""
         lines.append(f"{listed(list(dict.fromkeys(each.title for each in those)))}{who}: {reason}")
     return lines
-
-
-def _percent(standing: PredictionAccuracy) -> str:
-    errors = standing.errors
-    return "" if errors is None else f"{100 * errors.median:.0f} % and {100 * errors.worst:.0f} %"
 
 
 def _of_system(costs: Sequence[Cost], ages: Sequence[Age]) -> Iterator[PredictionAccuracy]:
@@ -148,13 +148,10 @@ def build(builder: TableBuilder, points: Sequence[Cost | Age]) -> Iterator[Table
     """Yield the table planning, if a study provides commit costs."""
     found = standings(points)
     if found:
-        rows = [line(each) for each in found]
         systems = {(each.system, each.stack) for each in found}
-        runs = [
-            run for series in builder.run_set.series if (series.system, series.stack) in systems for run in series.runs
-        ]
+        runs = all_runs(each for each in builder.run_set.series if (each.system, each.stack) in systems)
         title = "How far predictions of other loads are off on cells held out"
-        yield builder.table("planning", title, COLUMNS, rows, runs, NOTES)
+        yield builder.table("planning", title, COLUMNS, [line(each) for each in found], runs, NOTES)
 
 
 def line(standing: PredictionAccuracy) -> list[TableCell]:

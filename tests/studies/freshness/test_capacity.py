@@ -26,7 +26,6 @@ from tidemark.studies.freshness.capacity import (
     UNKNOWN,
     capacity,
     held,
-    is_least,
     steps,
 )
 from tidemark.studies.freshness.record import End, FreshnessRecord, RampRecord, RampStep
@@ -81,7 +80,7 @@ def test_capacity_is_the_rate_before_the_first_at_which_the_lag_grows() -> None:
     assert growths == pytest.approx([0, 0, 0.5 / 1.5, 0], abs=0.01)  # per second of commit times, which are 1.5 s apart
     last, following = held(run)
     assert (last.rate, following and following.rate) == (20, 40)
-    assert not is_least(following) and ending(capacity([run])) == (WITHIN, "40 events/s: grows")
+    assert not capacity([run]).is_least and ending(capacity([run])) == (WITHIN, "40 events/s: grows")
     found = [cast(Any, each.how)(run).value for each in (CAPACITY, STEP_CPU.at(20), STEP_FILES.at(20), AGE_P50.at(20))]
     assert found[:3] == pytest.approx([20, 1e4, 1.5e4])
     assert found[3] == pytest.approx(0.6, abs=0.05)  # from 0.1 to 1.1 s

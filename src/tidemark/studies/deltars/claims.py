@@ -14,6 +14,7 @@ from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
 from tidemark.studies.deltars import published
 from tidemark.studies.deltars.metrics import size_of
+from tidemark.studies.deltars.published import seconds
 
 MILLION = 1e6
 
@@ -31,12 +32,8 @@ OWN: dict[str, Measure] = {}
 def _ratios(
     claim_data: ClaimData, quantity: Metric, system: str, vs: str, tables: Sequence[str]
 ) -> list[BootstrapEstimate]:
-    return [
-        positive(claim_data.hot(quantity, system, f"{data}-1")).ratio(
-            positive(claim_data.hot(quantity, vs, f"{data}-1"))
-        )
-        for data in tables
-    ]
+    pairs = ((positive(claim_data.hot(quantity, each, f"{data}-1")) for each in (system, vs)) for data in tables)
+    return [first.ratio(second) for first, second in pairs]
 
 
 @measure(OWN)
@@ -57,9 +54,8 @@ def exponent(claim_data: ClaimData, quantity: Metric, system: str, tables: list[
     few, many = (positive(claim_data.hot(quantity, system, f"{data}-1")) for data in tables)
     growth = many.ratio(few)
     rows = math.log(size_of(tables[1])[1] / size_of(tables[0])[1])
-    return BootstrapEstimate(growth.centre, growth.draws, growth.n, growth.runs, growth.degrees, False).scaled(
-        1 / rows
-    ), ""
+    linear = BootstrapEstimate(growth.centre, growth.draws, growth.n, growth.runs, growth.degrees, False)
+    return linear.scaled(1 / rows), ""
 
 
 @measure(OWN)
@@ -92,16 +88,14 @@ def overlapping(claim_data: ClaimData, quantity: Metric, system: str, vs: str, m
 @measure(OWN)
 def printed_ratio(_evidence: ClaimData, operation: str, pipeline: str, other: str, tables: list[str]) -> Measured:
     """Return the smallest ratio of two pipelines' printed times with one processor: a check of the thesis."""
-    found = [
-        published.seconds(operation, pipeline, data) / published.seconds(operation, other, data) for data in tables
-    ]
+    found = [seconds(operation, pipeline, data) / seconds(operation, other, data) for data in tables]
     return counted(min(found)), TIMES
 
 
 @measure(OWN)
 def printed_growth(_evidence: ClaimData, operation: str, pipeline: str, data: str, before: str) -> Measured:
     """Return the printed time for one table divided by that for another; it has at most ten times the rows."""
-    return counted(published.seconds(operation, pipeline, data) / published.seconds(operation, pipeline, before)), TIMES
+    return counted(seconds(operation, pipeline, data) / seconds(operation, pipeline, before)), TIMES
 
 
 @measure(OWN)
@@ -133,16 +127,14 @@ def printed_crossover(_evidence: ClaimData, operation: str, pipeline: str, other
 @measure(OWN)
 def printed_decrease(_evidence: ClaimData, operation: str, pipeline: str, other: str, data: str) -> Measured:
     """Return the percentage by which the printed latency of a pipeline is below that of another."""
-    return counted(
-        100 * (1 - published.seconds(operation, pipeline, data) / published.seconds(operation, other, data))
-    ), "%"
+    return counted(100 * (1 - seconds(operation, pipeline, data) / seconds(operation, other, data))), "%"
 
 
 @measure(OWN)
 def printed_share(_evidence: ClaimData, operation: str, of_pipeline: str, data: str) -> Measured:
     """Return the share of one step in the printed legacy write, in percent."""
-    whole = sum(published.seconds(each, of_pipeline, data) for each in (published.UPLOAD, published.MATERIALISE))
-    return counted(100 * published.seconds(operation, of_pipeline, data) / whole), "%"
+    whole = sum(seconds(each, of_pipeline, data) for each in (published.UPLOAD, published.MATERIALISE))
+    return counted(100 * seconds(operation, of_pipeline, data) / whole), "%"
 
 
 @measure(OWN)

@@ -30,7 +30,6 @@ DIVIDED = "What a legacy write's time goes to"
 LEGACY, BESIDE = "legacy", "delta-rs-hdfs"  # the complete path, and the single call that the thesis compares it with
 NAMES = {"kafka": "topic", "hdfs": "HDFS"}  # parts that have another name in the figure
 FEWEST = 0  # in place of a number of processors: the fewest that were measured
-GHOSTS = (published.HOPSFS, published.LOCAL, published.LEGACY)
 
 
 def figure_specs() -> Iterator[FigureSpec]:
@@ -87,8 +86,8 @@ def bars(context: FigureContext, operation: str, more: int = FEWEST, as_rate: bo
     plots.lines(axes, points, "place", "value", context.look, joined=False, legend=True)
     printed = pd.DataFrame(
         [
-            (place, known.mean, published.TITLES[pipeline])
-            for pipeline in GHOSTS
+            (place, known.mean, words)
+            for pipeline, words in published.TITLES.items()
             for place, data in enumerate(tables)
             if (known := published.printed(operation, pipeline, data, cores, kind)) is not None
         ],
@@ -98,9 +97,7 @@ def bars(context: FigureContext, operation: str, more: int = FEWEST, as_rate: bo
                     edgecolor=style.FAINT, linewidth=0.9, s=18, ax=axes)  # fmt: skip
     plots.log_axis(axes, "y")
     axes.set_xticks(range(len(tables)), [published.WORDS.get(data, data) for data in tables])
-    axes.set_xlim(-0.5, len(tables) - 0.5)
-    axes.set_xlabel("rows")
-    axes.set_ylabel(f"{operation}, mean ({quantity.unit}), log scale")
+    axes.set(xlim=(-0.5, len(tables) - 0.5), xlabel="rows", ylabel=f"{operation}, mean ({quantity.unit}), log scale")
     axes.grid(axis="y")
     plots.legend_beside(axes)
     notes = [
@@ -135,11 +132,9 @@ def closes(context: FigureContext) -> DrawnFigure:
     axes.legend(title=None, loc="upper left", handletextpad=0.2)
     plots.log_axis(axes, "y")
     most = max(int(metrics.of_operation(run, WRITE, "refused").max()) for run in runs)
-    axes.set_xlim(-0.5, most + 0.5)
+    axes.set(xlim=(-0.5, most + 0.5), xlabel="closes refused in the write", ylabel="write (s), log scale")
     axes.set_xticks(range(most + 1))
     axes.grid(axis="y")
-    axes.set_xlabel("closes refused in the write")
-    axes.set_ylabel("write (s), log scale")
     notes = ["A point is a write by delta-rs to HDFS. A refused close is asked for again after half a second, or more."]
     return context.finish(made, CLOSES, notes, runs)
 

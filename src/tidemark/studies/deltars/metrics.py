@@ -68,8 +68,7 @@ def mean_of(values: NDArray[np.float64], *names: object) -> BootstrapEstimate:
     if n < FEWEST:
         error = float(np.std(np.log(values), ddof=1)) / math.sqrt(n)
         return BootstrapEstimate(centre, centre + error * rng.standard_normal(REPLICATES), n, degrees=n - 1)
-    drawn = rng.choice(values, size=(REPLICATES, n)).mean(axis=1)
-    return BootstrapEstimate(centre, np.log(drawn), n)
+    return BootstrapEstimate(centre, np.log(rng.choice(values, size=(REPLICATES, n)).mean(axis=1)), n)
 
 
 def _mean(run: Run, operation: str) -> BootstrapEstimate:
@@ -118,9 +117,9 @@ def _cpu(run: Run) -> BootstrapEstimate:
 
 def parts(run: Run) -> dict[str, NDArray[np.float64]]:
     """Return float64[writes] in seconds for each of STEPS; NotAvailable if the client reports no parts."""
-    found = {step: of_operation(run, WRITE, f"{step}_ns") * SECONDS for step in STEPS}
+    found = {step: np.asarray(of_operation(run, WRITE, f"{step}_ns") * SECONDS, np.float64) for step in STEPS}
     require(any(each.any() for each in found.values()), "a write of it is one call, which has no parts")
-    return {step: np.asarray(each, np.float64) for step, each in found.items()}
+    return found
 
 
 def mean_parts(runs: Sequence[Run]) -> dict[str, float]:
@@ -259,8 +258,7 @@ def by_refusals(series: Series) -> list[tuple[int, list[float]]]:
     found: dict[int, list[float]] = {}
     for run in series.runs:
         writes = run.words("call") == WRITE
-        pairs = zip(run.column("refused")[writes], run.column("elapsed_ns")[writes], strict=True)
-        for refused, elapsed_ns in pairs:
+        for refused, elapsed_ns in zip(run.column("refused")[writes], run.column("elapsed_ns")[writes], strict=True):
             found.setdefault(int(refused), []).append(float(elapsed_ns) / 1e9)
     return sorted(found.items())
 

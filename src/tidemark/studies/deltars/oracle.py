@@ -99,17 +99,11 @@ class Comparer:
 
     def _beyond(self, these: str, those: str) -> int:
         """Return the number of rows of `these` that `those` lacks, duplicates included."""
-        return int(
-            self._one(
-                f"SELECT count(*) FROM (SELECT {self._columns} FROM {these} EXCEPT ALL "
-                f"SELECT {self._columns} FROM {those})"
-            )[0]
-        )
+        beyond = f"SELECT {self._columns} FROM {these} EXCEPT ALL SELECT {self._columns} FROM {those}"
+        return int(self._one(f"SELECT count(*) FROM ({beyond})")[0])
 
     def _one(self, query: str) -> tuple[Any, ...]:
-        row = self._connection.execute(query).fetchone()
-        assert row is not None, query
-        return row
+        return self._connection.execute(query).fetchall()[0]
 
     def __enter__(self) -> Self:
         return self

@@ -51,7 +51,6 @@ class TableRunner(WindowRunner[TablesWindow]):
         self._differences: list[Difference] = []
         self._wrong: list[str] = []
         self._departures: list[str] = []
-        self._checking_s = 0.0
         self._versions: dict[str, str] = {}
         self._placed: dict[str, list[int]] = {}
 

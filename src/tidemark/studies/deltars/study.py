@@ -47,10 +47,6 @@ class Tables(Workload):
     warms_up = False  # each repetition has a separate table, and the first one is reported along with the others
     tools = (data.TOOL,)
 
-    def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
-        super().__init__(spec, variant, trips, private)
-        self.settings = DeltarsSettings.of(spec)
-
     @classmethod
     def likely_seconds(cls, spec: SeriesSpec) -> float:
         """Return an estimate of one second per operation, and half a minute per write through Kafka or Spark, and more
@@ -70,12 +66,12 @@ class Tables(Workload):
         return super().unavailable(spec, variant)
 
     def inputs(self) -> Files:
-        return {"data": (data.source_of(self.workspace, self.settings.data),), **super().inputs()}
+        return {"data": (data.source_of(self.workspace, DeltarsSettings.of(self.spec).data),), **super().inputs()}
 
     def prepare_directory(self, work: Path) -> AbstractContextManager[None]:
         """Generate the table, if it is missing, before anything is made cold."""
         del work
-        data.made(self.workspace, self.settings.data)
+        data.made(self.workspace, DeltarsSettings.of(self.spec).data)
         return nullcontext()
 
 
@@ -121,8 +117,6 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
 
 def limits(config: Config) -> list[str]:
     """Return a message with the planned numbers of processors that this machine does not have; empty if none."""
-    beyond = [cores for cores in section(config).sizes.cores if cores > processors()]
-    if not beyond:
-        return []
-    asked = ", ".join(map(str, beyond))
-    return [f"study 'deltars': clients with {asked} processors were asked for, this machine has {processors()}"]
+    asked = ", ".join(str(cores) for cores in section(config).sizes.cores if cores > processors())
+    words = f"study 'deltars': clients with {asked} processors were asked for, this machine has {processors()}"
+    return [words] if asked else []

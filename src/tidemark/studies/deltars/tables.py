@@ -167,10 +167,8 @@ def _scopes(builder: TableBuilder) -> Table:
 
 def _costs(builder: TableBuilder) -> Table:
     columns = (*HEAD, *(builder.metric(key, each) for key, each in metrics.COSTS.items()))
-    title = "Costs of a complete table other than time"
-    return builder.series_table(
-        "deltars-costs", title, columns, metrics.in_order(builder.run_set), NOTES("deltars-costs")
-    )
+    title, chosen = "Costs of a complete table other than time", metrics.in_order(builder.run_set)
+    return builder.series_table("deltars-costs", title, columns, chosen, NOTES("deltars-costs"))
 
 
 def _oracle(builder: TableBuilder) -> Table:

@@ -105,11 +105,6 @@ def said(step: Step) -> str:
     return step.verdict if step.verdict in (HOLDS, GROWS) else f"was not judged: {step.verdict}"
 
 
-def is_least(next_step: Step | None) -> bool:
-    """Return True if the system may sustain more: it did not itself end the climb."""
-    return next_step is None or next_step.verdict != GROWS
-
-
 @dataclass(frozen=True, slots=True)
 class Capacity:
     """Rate that a table keeps up with in every measurement: the lowest of its repeats, in events/s.
@@ -123,8 +118,8 @@ class Capacity:
 
     @property
     def is_least(self) -> bool:
-        """True if the system may sustain more."""
-        return is_least(self.following)
+        """True if the system may sustain more: it did not itself end the climb."""
+        return self.following is None or self.following.verdict != GROWS
 
     @property
     def replicates(self) -> BootstrapEstimate:
@@ -138,8 +133,8 @@ def capacity(runs: Sequence[Run]) -> Capacity:
     Raises NotAvailable if one of them has no step that holds.
     """
     require(runs, "not measured")
-    last, following = min(map(held, runs), key=lambda found: (found[0].rate, is_least(found[1])))
-    return Capacity(last.rate, len(runs), following)
+    found = (Capacity(step.rate, len(runs), following) for step, following in map(held, runs))
+    return min(found, key=lambda each: (each.rate, each.is_least))
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,12 +39,6 @@ def figure_specs() -> Iterator[FigureSpec]:
     yield FigureSpec("freshness-frontier", FRONTIER_TITLE, frontier, optional=True)
 
 
-def _rate(run_set: list[Series]) -> int:
-    """Return the rate at which most policies were measured."""
-    rates = require([FreshnessSettings.of(each).rate for each in run_set if each.runs], "no system was measured")
-    return max(sorted(set(rates)), key=rates.count)
-
-
 @dataclass(frozen=True, slots=True)
 class Point:
     """Series of one rate, or the highest rate that a climbing series keeps up with."""
@@ -105,7 +99,8 @@ def _say(axes: Axes, frame: pd.DataFrame, look: Look, others: pd.DataFrame | Non
 def cost(context: FigureContext) -> DrawnFigure:
     """Draw the p95 age when seen (across) by CPU-seconds (left) and by files (right); all axes logarithmic."""
     every = metrics.steady(context.run_set)
-    rate = _rate(every)
+    rates = require([FreshnessSettings.of(each).rate for each in every if each.runs], "no system was measured")
+    rate = max(sorted(set(rates)), key=rates.count)  # that of most policies
     systems: dict[str, list[Series]] = {}
     for series in (*every, *metrics.climbed(context.run_set)):
         settings = FreshnessSettings.of(series)

@@ -8,20 +8,9 @@ from tidemark.analysis.formatting import listed, number
 from tidemark.analysis.metrics import NotAvailable, require
 from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.runs.runset import Series
+from tidemark.studies.freshness import metrics
 from tidemark.studies.freshness.capacity import capacity
 from tidemark.studies.freshness.frontier import frontier_sentence, policy_costs
-from tidemark.studies.freshness.metrics import (
-    CPU,
-    SEEN_P50,
-    SEEN_P95,
-    SLOPE,
-    alike,
-    climbed,
-    killed,
-    policy_of,
-    steady,
-    unfinished,
-)
 from tidemark.studies.freshness.record import FreshnessRecord
 from tidemark.studies.freshness.settings import FreshnessSettings
 
@@ -31,32 +20,33 @@ class Writer(SentenceWriter):
     names = ("ages", "price", "behind", "capacity", "reads", "killed", "upkeep")
 
     def _measured(self) -> list[Series]:
-        return require([each for each in steady(self.run_set) if each.runs], "no system was measured")
+        return require([each for each in metrics.steady(self.run_set) if each.runs], "no system was measured")
 
     def _alike(self) -> list[Series]:
         """Return one series per system, with the rate and the commit interval that most systems share."""
-        return alike(self._measured())
+        return metrics.alike(self._measured())
 
     def ages(self) -> str:
         alike = self._alike()
         rate = FreshnessSettings.of(alike[0]).rate
         return (
-            f"With {rate:,} events a second and commits {policy_of(alike[0])}, the median age of an event when a "
-            f"reader first sees it is {self.values(SEEN_P50, alike, 's')}; the 95th percentile is "
-            f"{self.values(SEEN_P95, alike, 's')}."
+            f"With {rate:,} events a second and commits {metrics.policy_of(alike[0])}, the median age of an event when "
+            f"a reader first sees it is {self.values(metrics.SEEN_P50, alike, 's')}; the 95th percentile is "
+            f"{self.values(metrics.SEEN_P95, alike, 's')}."
         )
 
     def price(self) -> str:
-        return f"The processor time of a million events is then {self.values(CPU, self._alike(), 's')}."
+        return f"The processor time of a million events is then {self.values(metrics.CPU, self._alike(), 's')}."
 
     def behind(self) -> str:
         """Return a sentence on the systems whose lag grows, by its interval."""
         grows, holds = [], 0
         for each in self._measured():
             with suppress(NotAvailable):
-                slope = self.measures.value(SLOPE, each).estimate("s/s")
+                slope = self.measures.value(metrics.SLOPE, each).estimate("s/s")
                 if slope.is_above(0):
-                    grows.append(f"{each.title} ({policy_of(each)}, {FreshnessSettings.of(each).rate:,} events/s)")
+                    rate = FreshnessSettings.of(each).rate
+                    grows.append(f"{each.title} ({metrics.policy_of(each)}, {rate:,} events/s)")
                 else:
                     holds += 1
         require(grows or holds, "no series has commits enough to judge its lag by")
@@ -71,7 +61,7 @@ class Writer(SentenceWriter):
         """Return a sentence on the highest rate of each climb at which the lag does not grow."""
         found: list[tuple[int, str]] = []
         below: list[str] = []
-        for each in climbed(self.run_set):
+        for each in metrics.climbed(self.run_set):
             try:
                 most = capacity(each.counted_runs)
             except NotAvailable as absent:
@@ -111,15 +101,15 @@ class Writer(SentenceWriter):
 
     def killed(self) -> str:
         """Return a sentence on the systems whose tables hold each event once after kills, and on the others."""
-        series = require([each for each in killed(self.run_set) if each.runs], "nothing was killed")
+        series = require([each for each in metrics.killed(self.run_set) if each.runs], "nothing was killed")
         exact = [each.title for each in series if all(run.manifest.oracle.verdict for run in each.runs)]
         wrong = [
             f"{each.title} ({run.manifest.oracle.missing:,} missing, {run.manifest.oracle.duplicated:,} more than once)"
             for each in series
             for run in each.runs
-            if not run.manifest.oracle.verdict and not unfinished(run)
+            if not run.manifest.oracle.verdict and not metrics.unfinished(run)
         ]
-        late = [each.title for each in series if any(unfinished(run) for run in each.runs)]
+        late = [each.title for each in series if any(metrics.unfinished(run) for run in each.runs)]
         lines = [f"each event is in the table once for {listed(exact)}"] if exact else []
         lines += [f"that does not hold for {listed(wrong)}"] if wrong else []
         lines += [f"not all had come for {listed(late)} when it was stopped"] if late else []

@@ -7,7 +7,7 @@ import platform
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -142,12 +142,9 @@ def timed_reads(table: TableSystem, rows: int, footprint: Footprint, show: Calla
     show("maintaining")
     maintained = []
     try:
-        writer = table.client_factory().open()
-        try:
+        with closing(table.client_factory().open()) as writer:
             for name, operation in writer.maintenance().items():
                 maintained.append([name, timed(name, operation)])
-        finally:
-            writer.close()
         show("reading once more")
         after = hold(read(table), rows).latencies
     except SystemFailure as error:
@@ -312,10 +309,7 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
             moving.check()
             return not self.is_cancelled
 
-        def spent() -> float:
-            return sum(self._used().values())
-
-        ramp = Ramp(self._settings, self._producer, self._table, reader, spent, goes_on)
+        ramp = Ramp(self._settings, self._producer, self._table, reader, lambda: sum(self._used().values()), goes_on)
         self._sent = ramp.climb(window)
         self._ramp = ramp.record
 

@@ -7,44 +7,18 @@ from tidemark.analysis.metrics import NotAvailable, require
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.measure.table_calls import Latencies
 from tidemark.planner.frontier import beaten_by
-from tidemark.results.tables.table import (
-    SYSTEM,
-    SYSTEM_OF_SERIES,
-    Column,
-    ComputedColumn,
-    Row,
-    Table,
-    TableBuilder,
-    computed,
-    notes_of,
-    part_column,
-    series_columns,
-    tables_by,
-)
+from tidemark.results.tables import table
+from tidemark.results.tables.table import Column, ComputedColumn, Row, Table, TableBuilder, computed, part_column
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
-from tidemark.studies.freshness import metrics
-from tidemark.studies.freshness.capacity import (
-    AGE_P50,
-    AGE_P95,
-    CAPACITY,
-    MILLION,
-    STEP_CPU,
-    STEP_FILES,
-    UNKNOWN,
-    Capacity,
-    OfStep,
-    Step,
-    capacity,
-    steps,
-    why_no_cpu,
-)
+from tidemark.studies.freshness import capacity, metrics
+from tidemark.studies.freshness.capacity import AGE_P50, AGE_P95, STEP_CPU, STEP_FILES, UNKNOWN, Capacity, Step
 from tidemark.studies.freshness.frontier import cost_of, maintained, policy_costs, upkeep_of
 from tidemark.studies.freshness.record import FreshnessRecord, UpkeepCall, UpkeepRecord
 from tidemark.studies.freshness.settings import FreshnessSettings
 from tidemark.studies.freshness.upkeep import DONE
 
-NOTES = notes_of(__file__)
+NOTES = table.notes_of(__file__)
 EXACT = "each event once"
 LEAST, WITHIN = "a lower bound", "within a factor of 2"
 STREAMED, NOT_ASKED = "as streamed", "its table was not read"
@@ -55,6 +29,7 @@ DUE: ComputedColumn[Series] = computed(
 ENCODING: ComputedColumn[Series] = computed(
     "encoding", "Encoding", lambda series: FreshnessSettings.of(series).encoding
 )
+HEAD = (table.SYSTEM_OF_SERIES, POLICY, DUE, ENCODING)
 SHOWN = (
     (metrics.RATE, "events"), (metrics.COMMITS, "commits"), (metrics.ROWS, "rows"),
     (metrics.SEEN_P50, "seen_p50"), (metrics.SEEN_P95, "seen_p95"), (metrics.SEEN_P99, "seen_p99"),
@@ -70,7 +45,7 @@ KEPT = (
 UNBEATEN = "no other"
 OF_STEP = {"seen_p50": AGE_P50, "seen_p95": AGE_P95, "cpu": STEP_CPU, "files": STEP_FILES}
 READS = (
-    SYSTEM, POLICY.column, DUE.column, ENCODING.column, Column("state", "State"),
+    *(each.column for each in HEAD), Column("state", "State"),
     Column("commits", "Commits made"), Column("files", "Files"),
     Column("count_first", "count(*), first", "s"), Column("count_again", "count(*), again", "s"),
     Column("sum_first", "sum, first", "s"), Column("sum_again", "sum, again", "s"),
@@ -94,7 +69,7 @@ def _counted(chosen: list[Series]) -> list[Run]:
 
 def _ages(builder: TableBuilder) -> Table:
     chosen = metrics.steady(builder.run_set)
-    columns = [SYSTEM_OF_SERIES, POLICY, DUE, ENCODING, VERDICT, *(builder.metric(key, each) for each, key in SHOWN)]
+    columns = [*HEAD, VERDICT, *(builder.metric(key, each) for each, key in SHOWN)]
     title = "How old events are when they are seen"
     return builder.computed_table("freshness", title, columns, chosen, _counted(chosen), NOTES("freshness"))
 
@@ -104,7 +79,7 @@ def _kills(builder: TableBuilder) -> Table:
         return max((kill.again_s for kill in run.record(FreshnessRecord).kills), default=None)
 
     columns: list[ComputedColumn[Row[Run]]] = [
-        *series_columns(SYSTEM_OF_SERIES, POLICY, DUE, ENCODING, VERDICT),
+        *table.series_columns(*HEAD, VERDICT),
         part_column("kills", "Kills", lambda run: len(run.record(FreshnessRecord).kills)),
         part_column("expected", "Events", lambda run: run.manifest.oracle.expected),
         part_column("missing", "Missing", lambda run: run.manifest.oracle.missing),
@@ -114,9 +89,8 @@ def _kills(builder: TableBuilder) -> Table:
         part_column("oldest", "Oldest when seen", lambda run: builder.measures.of_run(metrics.SEEN_MAX, run), "s"),
         part_column("how", "How each is to be there once", lambda run: run.record(FreshnessRecord).exactly_once),
     ]
-    rows: list[Row[Run]] = []
-    for series in metrics.killed(builder.run_set):
-        rows += Row.of(series, series.runs, series.missing())
+    chosen = metrics.killed(builder.run_set)
+    rows: list[Row[Run]] = [row for each in chosen for row in Row.of(each, each.runs, each.missing())]
     runs = [row.shown for row in rows if row.shown]
     title = "Whether each event is there once after kills"
     return builder.computed_table("freshness-kills", title, columns, rows, runs, NOTES("freshness-kills"))
@@ -125,19 +99,19 @@ def _kills(builder: TableBuilder) -> Table:
 def _capacity(builder: TableBuilder) -> Table:
     def most(series: Series) -> Capacity:
         require(series.runs, series.missing())
-        return capacity(series.counted_runs)
+        return capacity.capacity(series.counted_runs)
 
-    def at_capacity(key: str, of_step: OfStep) -> ComputedColumn[Series]:
+    def at_capacity(key: str, of_step: capacity.OfStep) -> ComputedColumn[Series]:
         def value(series: Series) -> BootstrapEstimate:
             return builder.measures.value(of_step.at(most(series).rate), series)
 
         return computed(key, of_step.title, value, of_step.unit, interval=True)
 
     columns = [
-        SYSTEM_OF_SERIES,
+        table.SYSTEM_OF_SERIES,
         POLICY,
         ENCODING,
-        computed("capacity", CAPACITY.title, lambda series: most(series).rate, CAPACITY.unit),
+        computed("capacity", capacity.CAPACITY.title, lambda series: most(series).rate, capacity.CAPACITY.unit),
         *(at_capacity(key, of_step) for key, of_step in OF_STEP.items()),
         computed("bound", "It is", lambda series: ending(most(series))[0]),
         computed("ended", "The next step", lambda series: ending(most(series))[1]),
@@ -159,15 +133,15 @@ def ending(most: Capacity) -> tuple[str, str]:
 def _steps(builder: TableBuilder) -> Table:
     def cpu(shown: tuple[Run, Step]) -> Cell:
         run, step = shown
-        unseen = why_no_cpu(run)
-        scale = MILLION / step.events
+        unseen = capacity.why_no_cpu(run)
+        scale = capacity.MILLION / step.events
         return step.cpu_s * scale if step.cpu_s > 0 and not unseen else MissingCell(unseen or "none was seen")
 
     def files(step: Step) -> Cell:
-        return step.files * (MILLION / step.events) if step.files > 0 else MissingCell("no file was counted")
+        return step.files * (capacity.MILLION / step.events) if step.files > 0 else MissingCell("no file was counted")
 
     columns: list[ComputedColumn[Row[tuple[Run, Step]]]] = [
-        *series_columns(SYSTEM_OF_SERIES, POLICY, ENCODING),
+        *table.series_columns(table.SYSTEM_OF_SERIES, POLICY, ENCODING),
         part_column("rate", "Events due", lambda shown: shown[1].rate, "events/s"),
         part_column("events", "Events", lambda shown: shown[1].events),
         part_column("verdict", "Lag", lambda shown: shown[1].verdict),
@@ -185,7 +159,7 @@ def _steps(builder: TableBuilder) -> Table:
         rows += [] if series.runs else [Row(series, None, series.missing())]
         for run in series.counted_runs:
             try:
-                rows += [Row(series, (run, step)) for step in steps(run)]
+                rows += [Row(series, (run, step)) for step in capacity.steps(run)]
             except NotAvailable as absent:
                 rows.append(Row(series, None, str(absent)))
     title = "The lag at each rate of a climb"
@@ -197,7 +171,7 @@ def _reads(builder: TableBuilder) -> Table:
     chosen = metrics.steady(builder.run_set)
     rows: list[list[Cell]] = []
     for series in chosen:
-        head = [each.cell(series) for each in (SYSTEM_OF_SERIES, POLICY, DUE, ENCODING)]
+        head = [each.cell(series) for each in HEAD]
         if not series.runs:
             rows.append([*head, *[MissingCell(series.missing())] * (len(READS) - len(head))])
         for run in series.counted_runs:
@@ -236,9 +210,6 @@ def _upkeep(builder: TableBuilder) -> Table:
         kept = [run.record(FreshnessRecord).upkeep for run in series.counted_runs]
         return [record for record in kept if record is not None]
 
-    def refused(series: Series) -> int:
-        return sum(record.refused for record in found(series))
-
     def calls(series: Series) -> list[UpkeepCall]:
         return [call for record in found(series) for call in record.calls]
 
@@ -254,7 +225,7 @@ def _upkeep(builder: TableBuilder) -> Table:
         return UNBEATEN if stronger is None else stronger.name
 
     columns: list[ComputedColumn[Series]] = [
-        SYSTEM_OF_SERIES,
+        table.SYSTEM_OF_SERIES,
         POLICY,
         computed("upkeep", "Upkeep", lambda series: upkeep_of(series).words),
         DUE,
@@ -262,7 +233,7 @@ def _upkeep(builder: TableBuilder) -> Table:
         *(builder.metric(key, each) for each, key in KEPT),
         computed("files", "Files at the end", files),
         computed("beaten", "Beaten by", beaten),
-        computed("refused", "Commits refused", refused),
+        computed("refused", "Commits refused", lambda series: sum(record.refused for record in found(series))),
         computed("operations", "Operations", lambda each: ", ".join(dict.fromkeys(c.operation for c in calls(each)))),
         computed("calls", "Calls", lambda series: len(calls(series))),
         computed("failed", "Calls failed", lambda series: len(failed(series))),
@@ -273,4 +244,4 @@ def _upkeep(builder: TableBuilder) -> Table:
     return builder.computed_table("freshness-upkeep", title, columns, chosen, _counted(chosen), notes)
 
 
-build = tables_by(_ages, _kills, _capacity, _steps, _reads, _upkeep)
+build = table.tables_by(_ages, _kills, _capacity, _steps, _reads, _upkeep)

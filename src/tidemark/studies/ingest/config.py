@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from msgspec import Meta, Struct
 
@@ -15,7 +15,9 @@ Above = Annotated[float, Meta(gt=0)]
 Writers = Annotated[int, Meta(ge=1, le=64)]
 Rows = Annotated[int, Meta(ge=1, le=1_000_000)]
 Limit = Annotated[int, Meta(ge=1)]
-Names = Annotated[tuple[str, ...], UNIQUE, about("Names of 'systems'; others have no effect.")]
+Item = TypeVar("Item")
+Several = Annotated[tuple[Item, ...], UNIQUE]
+Names = Annotated[Several[str], about("Names of 'systems'; others have no effect.")]
 
 
 class GroupSizes(Struct, frozen=True, kw_only=True):
@@ -23,13 +25,11 @@ class GroupSizes(Struct, frozen=True, kw_only=True):
 
     systems: Names = ()
     shapes: Annotated[
-        tuple[Annotated[str, Meta(pattern="^[1-9][0-9]{0,4}x([1-9][0-9]{0,2}|1000)$")], ...],
-        UNIQUE,
+        Several[Annotated[str, Meta(pattern="^[1-9][0-9]{0,4}x([1-9][0-9]{0,2}|1000)$")]],
         about("Rows per request x clients, each a connection: 50x32."),
     ] = ()
     policies: Annotated[
-        tuple[Annotated[str, one_of_these("direct", "staged", "bundled")], ...],
-        UNIQUE,
+        Several[Annotated[str, one_of_these("direct", "staged", "bundled")]],
         about(
             "direct: a commit per request. staged: a commit per buffer. bundled: one commit for the files of several "
             "buffers."
@@ -44,18 +44,15 @@ class TailSizes(Struct, frozen=True, kw_only=True):
 
     systems: Names = ()
     targets: Annotated[
-        tuple[Annotated[str, one_of_these("one", "staged")], ...],
-        UNIQUE,
+        Several[Annotated[str, one_of_these("one", "staged")]],
         about("one: a writer of the table. staged: clients of a front whose buffer is a commit."),
     ] = ("one",)
     percents: Annotated[
-        tuple[Count, ...],
-        UNIQUE,
+        Several[Count],
         about("Offered rates, in percent of the requests per second of the closed loop before the window."),
     ] = (50,)
     arrivals: Annotated[
-        tuple[Annotated[str, one_of_these("poisson", "constant")], ...],
-        UNIQUE,
+        Several[Annotated[str, one_of_these("poisson", "constant")]],
         about("poisson: random gaps, drawn from the seed. constant: equal gaps."),
     ] = ("poisson",)
     closed_seconds: Annotated[float, about("Length of the closed loop before each window.", ge=0.1, le=86_400)] = 5
@@ -68,9 +65,9 @@ class PacedSizes(Struct, frozen=True, kw_only=True):
     """Writers of one table that each commit once in every interval: a series per system, number and interval."""
 
     systems: Names = ()
-    writers: Annotated[tuple[Writers, ...], UNIQUE, about("Writers of the table.")] = ()
+    writers: Annotated[Several[Writers], about("Writers of the table.")] = ()
     every_seconds: Annotated[
-        tuple[Count, ...], UNIQUE, about("Length of the interval: a writer commits once in each, at a random moment.")
+        Several[Count], about("Length of the interval: a writer commits once in each, at a random moment.")
     ] = ()
     commits: Annotated[Count, about("Commits of each writer that are due in a window.")] = 10
 
@@ -92,9 +89,8 @@ class AgesSizes(Struct, frozen=True, kw_only=True):
 
     systems: Names = ()
     ages: Annotated[
-        tuple[Annotated[int, Meta(ge=1, le=100_000)], ...],
+        Several[Annotated[int, Meta(ge=1, le=100_000)]],
         Meta(min_length=1),
-        UNIQUE,
         about("Numbers of commits, in ascending order and 10 or more apart, as 10 commits are timed at each."),
     ] = (1, 100, 1000)
     window_seconds: Annotated[
@@ -127,9 +123,8 @@ class AmbiguitySizes(Struct, frozen=True, kw_only=True):
     ] = ()
     hits: Annotated[Count, about("Commits that are hit, in each way and with each policy of the writer.")] = 2
     faults: Annotated[
-        tuple[Annotated[str, one_of_these("after", "before", "twice", "status", "late")], ...],
+        Several[Annotated[str, one_of_these("after", "before", "twice", "status", "late")]],
         Meta(min_length=1),
-        UNIQUE,
         about(
             "after: the server commits, and its answer is lost. before: the request is lost. twice: the request is "
             "delivered two times, and the second answer is given. status: the server commits, and 503 is given in "
@@ -138,34 +133,26 @@ class AmbiguitySizes(Struct, frozen=True, kw_only=True):
         ),
     ] = ("after", "before", "twice", "status", "late")
     retries: Annotated[
-        tuple[Annotated[str, one_of_these("never", "blind", "check")], ...],
+        Several[Annotated[str, one_of_these("never", "blind", "check")]],
         Meta(min_length=1),
-        UNIQUE,
         about(
             "Policies of the writer for a write that ended in an error. never: leave it. blind: send it again. check: "
             "look for its token as ingest.retry describes, and send it again if the token is missing."
         ),
     ] = ("never", "blind", "check")
     restarts: Annotated[
-        int,
+        Annotated[int, Meta(ge=0, le=1000)],
         about(
             "Restarts of the server that commits, a catalog's or PostgreSQL, with each policy: it is killed (SIGKILL) "
-            "once it has committed, before its answer is passed on, and started again at once.",
-            ge=0,
-            le=1000,
+            "once it has committed, before its answer is passed on, and started again at once."
         ),
     ] = 0
     cuts: Annotated[
-        int,
-        about(
-            "Cuts of all connections to the server at random moments of a write: how often one loses an answer.",
-            ge=0,
-            le=10_000,
-        ),
+        Annotated[int, Meta(ge=0, le=10_000)],
+        about("Cuts of all connections to the server at random moments of a write: how often one loses an answer."),
     ] = 0
     catalogs: Annotated[
-        tuple[Annotated[str, one_of_these("nessie")], ...],
-        UNIQUE,
+        Several[Annotated[str, one_of_these("nessie")]],
         about(
             "Other catalogs that Iceberg's clients commit through as well, a series each. nessie: over PostgreSQL, "
             "with files in an S3 server; its program is 245 MB."
@@ -176,34 +163,30 @@ class AmbiguitySizes(Struct, frozen=True, kw_only=True):
 class Protocol(Struct, frozen=True, kw_only=True):
     """Named set of sizes of all parts."""
 
-    writers: Annotated[tuple[Writers, ...], UNIQUE, about("Writers of one table, a series each.")]
+    writers: Annotated[Several[Writers], about("Writers of one table, a series each.")]
     own: Annotated[
-        tuple[Annotated[int, Meta(ge=2, le=64)], ...],
-        UNIQUE,
+        Several[Annotated[int, Meta(ge=2, le=64)]],
         about(
             "Writers with a table each, in the same catalog server: separates contention for a table from a busy "
             "machine."
         ),
     ] = ()
     rtts: Annotated[
-        tuple[Annotated[int, Meta(ge=0, le=1000)], ...],
-        UNIQUE,
+        Several[Annotated[int, Meta(ge=0, le=1000)]],
         about(
             "Milliseconds of a round trip to an S3 server that holds the table's files: a series each, of one writer, "
             "of systems with default options that support S3."
         ),
     ] = ()
     pruned: Annotated[
-        tuple[Annotated[int, Meta(ge=10, le=10_000)], ...],
-        UNIQUE,
+        Several[Annotated[int, Meta(ge=10, le=10_000)]],
         about(
             "Files of a table that is queried with filters: a series each, of systems with default options that "
             "report which files they read."
         ),
     ] = ()
     added: Annotated[
-        tuple[Annotated[int, Meta(ge=1, le=100)], ...],
-        UNIQUE,
+        Several[Annotated[int, Meta(ge=1, le=100)]],
         about(
             "Columns that are added to a table with rows, one after the other: a series each, of systems with default "
             "options."
@@ -224,23 +207,21 @@ class Protocol(Struct, frozen=True, kw_only=True):
     ages: AgesSizes = AgesSizes()
     window_seconds: Annotated[Longest, about("Seconds that writers begin commits for.")]
     kills: Annotated[
-        int,
+        Annotated[int, Meta(ge=0, le=1000)],
         about(
             "Kills (SIGKILL) of a writer, and of each server that is started here, in a separate series with two "
             "writers of one table; and of the front's process (staged, 50x32), in another series of each of group's "
-            "systems. 0 leaves both out.",
-            ge=0, le=1000,
+            "systems. 0 leaves both out."
         ),
-    ] = 0  # fmt: skip
+    ] = 0
     cut: CutSizes = CutSizes()
     watch_seconds: Annotated[
-        float,
+        Annotated[float, Meta(ge=0, le=600)],
         about(
             "In the series with kills: maximum wait until the kernel has written the files of a commit to the disk by "
-            "itself.",
-            ge=0, le=600,
+            "itself."
         ),
-    ] = 0  # fmt: skip
+    ] = 0
 
 
 class Tail(Struct, frozen=True, kw_only=True):
@@ -248,13 +229,12 @@ class Tail(Struct, frozen=True, kw_only=True):
 
     clients: Annotated[Count, about("Connections of a front (staged); a free one takes the oldest due request.")] = 32
     longest_wait_seconds: Annotated[
-        float,
+        Annotated[float, Meta(gt=0, le=50)],
         about(
             "A request that is due for longer ends the window: the rate is overloaded, and the window's times are "
-            "lower bounds.",
-            gt=0, le=50,
+            "lower bounds."
         ),
-    ] = 10  # fmt: skip
+    ] = 10
 
 
 class Maintenance(Struct, frozen=True, kw_only=True):

@@ -23,14 +23,8 @@ from tidemark.studies.ingest.gateway.group_commit import BUNDLED, DIRECT, STAGED
 from tidemark.studies.ingest.load.schedule import POISSON
 from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.settings import ONE, OWN, WRITERS, TailSettings, WritersSettings
-from tidemark.studies.ingest.tables.requests import (
-    due_a_second,
-    gains,
-    overloaded,
-    paced_series,
-    scheduled_series,
-    shape,
-)
+from tidemark.studies.ingest.tables import requests
+from tidemark.studies.ingest.tables.requests import gains, overloaded, scheduled_series, shape
 from tidemark.studies.ingest.tables.storage import far, files_of, medians, pruned_series
 from tidemark.systems.pruning_dataset import BY_NAME
 
@@ -136,10 +130,10 @@ def paced(context: FigureContext) -> DrawnFigure:
     runs: list[Run] = []
     points: list[dict[str, object]] = []
     due: set[float] = set()
-    for series in sorted(paced_series(context.run_set), key=due_a_second):
+    for series in sorted(requests.paced_series(context.run_set), key=requests.due_a_second):
         value = attempt("", partial(context.measures.hot, metrics.CONFLICTS, series))
         if not isinstance(value, MissingCell):
-            a_second = due_a_second(series)
+            a_second = requests.due_a_second(series)
             runs += list(series.hot_runs)
             due.add(a_second)
             points += plots.rows_of(value, 100.0, system=series.title, due=a_second)

@@ -275,18 +275,6 @@ def _on_schedule(run: Run) -> Run:
     return _of(run, TAIL, "requests came when those before were answered, and by no schedule")
 
 
-def _closed_loop(run: Run) -> ClosedLoop:
-    return _on_schedule(run).record(ClosedLoop)
-
-
-def _schedule(run: Run) -> Schedule:
-    return _on_schedule(run).record(Schedule)
-
-
-def is_overloaded(run: Run) -> bool:
-    return run.record(Schedule).overloaded
-
-
 def responses(run: Run) -> Times:
     """Return the times (ns) from intended start to acknowledgement, of all acknowledged requests due in the window."""
     return _acked(_on_schedule(run), "response_ns")
@@ -304,12 +292,12 @@ def services(run: Run) -> Times:
 
 def closed(run: Run) -> Times:
     """Return the raw times (ns) of the closed loop before the window."""
-    return np.array(_closed_loop(run).response_ns, np.int64)
+    return np.array(_on_schedule(run).record(ClosedLoop).response_ns, np.int64)
 
 
 def corrected(run: Run) -> Times:
     """Return the same with HdrHistogram's correction, for an expected interval of the median cycle."""
-    return with_omitted(closed(run), _closed_loop(run).cycle_ns)
+    return with_omitted(closed(run), run.record(ClosedLoop).cycle_ns)
 
 
 def with_omitted(times: Times, expected: int) -> Times:
@@ -336,7 +324,7 @@ def _longest(run: Run) -> BootstrapEstimate:
 
 def _utilisation(run: Run) -> BootstrapEstimate:
     """Return the offered rate times the mean service time, in percent, of one writer that serves serially."""
-    rate = _schedule(run).requests_per_s
+    rate = _on_schedule(run).record(Schedule).requests_per_s
     require(len(set(run.column("writer").tolist())) <= 1, "the requests of many clients share a commit")
     times = services(run)
     require(len(times), "no request was acknowledged")
@@ -344,20 +332,16 @@ def _utilisation(run: Run) -> BootstrapEstimate:
     return mean.scaled(1e-9 * 100 * rate)
 
 
-def _capacity(run: Run) -> BootstrapEstimate:
-    return known(_closed_loop(run).requests_per_s)
-
-
-def _offered(run: Run) -> BootstrapEstimate:
-    return known(_schedule(run).requests_per_s)
+def _requests_per_s[T: (ClosedLoop, Schedule)](run: Run, kind: type[T]) -> BootstrapEstimate:
+    return known(_on_schedule(run).record(kind).requests_per_s)
 
 
 def _time(name: str, title: str, times: Callable[[Run], Times], probability: float) -> Metric:
     return Metric(name, "ms", title, partial(_quantile, times=times, probability=probability), LOWER)
 
 
-CAPACITY = Metric("closed rate", "requests/s", "Closed loop: requests", _capacity)
-OFFERED = Metric("offered rate", "requests/s", "Offered", _offered)
+CAPACITY = Metric("closed rate", "requests/s", "Closed loop: requests", partial(_requests_per_s, kind=ClosedLoop))
+OFFERED = Metric("offered rate", "requests/s", "Offered", partial(_requests_per_s, kind=Schedule))
 UTILISATION = Metric("utilisation", "%", "Offered, of what the service allows", _utilisation, LOWER)
 RESPONSE_P50, RESPONSE_P90, RESPONSE_P99, RESPONSE_P999, RESPONSE_P9999 = (
     _time(f"response {name}", f"Response: {title}", responses, probability)

@@ -31,6 +31,7 @@ from tidemark.studies.ingest.settings import (
     IngestSettings,
     has_option,
     may_set,
+    only_retries,
     table_class,
     with_options,
 )
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from tidemark.runs.runset import RunSet
 
 FAULTS, FRONT, MAINTENANCE, CUT, AMBIGUITY = "faults", "front", "maintenance", "cut", "ambiguity"
-FAULT_WRITERS = 2  # of one table
+FAULT_WRITERS = CUT_WRITERS = 2  # of one table
 KILL_SECONDS = 5.0  # length of a window per kill
 
 
@@ -71,10 +72,11 @@ class FaultSettings(IngestSettings):
 
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        """Yield the systems whose clients retry a refused commit as shipped: all but variants that set only retries."""
         kills, watch_seconds = section.sizes["kills"], float(section.sizes["watch_seconds"])
         own = {"uncounted": 0, "writers": FAULT_WRITERS, "kills": kills, "watch_seconds": watch_seconds}
         settings = cls.made(section, FAULTS, **own)
-        yield from ((entry, settings) for entry in section.with_their_retries if kills)
+        yield from ((entry, settings) for entry in section.entries if kills and not only_retries(entry))
 
     def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
         """Return one series, long enough for its kills."""
@@ -160,9 +162,6 @@ class MaintenanceSettings(IngestSettings):
     def refused_by(self, chosen: Variant) -> str | None:
         """Return why a client cannot maintain its table, or None if it can or the series is the control."""
         return table_class(chosen).refuses_maintenance(chosen.options) if self.every_seconds else None
-
-
-CUT_WRITERS = 2  # of one table
 
 
 @dataclass(frozen=True, slots=True)

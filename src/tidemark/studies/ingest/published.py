@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -21,7 +20,7 @@ from tidemark.analysis.statistics import BootstrapEstimate, Estimate, generator,
 from tidemark.results.claims.claim_data import ClaimData, extreme
 from tidemark.results.claims.measures import TIMES, Measure, Measured, measure
 from tidemark.results.publication import Publication, printed_rows
-from tidemark.results.tables.table import Column, Table, TableBuilder, not_here, notes_of
+from tidemark.results.tables.table import Column, Table, TableBuilder, not_here, notes_of, tables_by
 from tidemark.studies.ingest.gateway.group_commit import BUNDLED, DIRECT, STAGED
 from tidemark.studies.ingest.load.records import ACKED
 from tidemark.studies.ingest.metrics import COMMITS, P99, REQUESTS, REQUESTS_A_FILE, ROWS, outcomes
@@ -157,13 +156,6 @@ def _count(files: int | None, name: str) -> BootstrapEstimate:
     return BootstrapEstimate(math.log(files), np.log(draws), 1)
 
 
-def build(builder: TableBuilder) -> Iterator[Table]:
-    """Yield the tables ingest-kyma, ingest-contradictions and ingest-not-here."""
-    yield _cells(builder)
-    yield _contradictions(builder)
-    yield not_here(builder, "ingest-not-here", "What is not measured, and why", __file__)
-
-
 def _cells(builder: TableBuilder) -> Table:
     """Return the table of each printed cell with the values derived from it, followed by Tidemark's series."""
     rows: list[list[Cell]] = []
@@ -239,3 +231,7 @@ def mistakes(measures: Measures) -> str:
         f"the store that it calls saturated was not. Its {KILLS} kills without loss leave room for up to "
         f"{number(100 * bound, 2)} % of kills that lose something, and hit no write."
     )
+
+
+NOT_HERE = partial(not_here, name="ingest-not-here", title="What is not measured, and why", module=__file__)
+build = tables_by(_cells, _contradictions, NOT_HERE)

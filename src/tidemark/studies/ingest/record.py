@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OracleRecord:
-    """The oracle's findings. Counts are of rows, unless named as batches."""
-
-    below = "oracle"
+@dataclass(slots=True)
+class RowCounts:
+    """Counts of rows, unless named as batches. A row of unknown outcome may be present once or not at all."""
 
     expected: int = 0  # acknowledged rows
     found: int = 0  # rows in the table
@@ -21,6 +19,14 @@ class OracleRecord:
     done: int = 0  # batches of unknown outcome that are present
     not_done: int = 0  # batches of unknown outcome that are missing
     unread: str | None = None  # why the table could not be read
+
+
+@dataclass(slots=True, kw_only=True)
+class OracleRecord(RowCounts):
+    """The oracle's findings. Counts are of rows, unless named as batches."""
+
+    below = "oracle"
+
     words: str  # what is wrong, or exact
 
 

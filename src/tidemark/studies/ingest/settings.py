@@ -43,11 +43,6 @@ class IngestSection(Section[dict[str, Any]]):
         """The systems that are not variants of others."""
         return [each for each in self.entries if each.name == each.like and each.like in registry()]
 
-    @property
-    def with_their_retries(self) -> list[SystemEntry]:
-        """The systems whose clients retry a refused commit as shipped: all but variants that set only retries."""
-        return [each for each in self.entries if not only_retries(each)]
-
     def names_of(self, part: str) -> list[str]:
         """Return the names by which a part selects its systems; raise ConfigError, with the place, for an unknown one.
 

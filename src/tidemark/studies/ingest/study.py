@@ -13,14 +13,7 @@ from tidemark.measure.workload import Workload
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.polaris import Polaris
 from tidemark.studies.ingest.parts import PARTS, CutSettings, settings_of
-from tidemark.studies.ingest.settings import (
-    SECTION,
-    AgesSettings,
-    IngestSection,
-    IngestSettings,
-    WritersSettings,
-    table_class,
-)
+from tidemark.studies.ingest.settings import SECTION, AgesSettings, IngestSection, WritersSettings, table_class
 from tidemark.studies.study import Study
 from tidemark.systems.base import Capability, Variant
 from tidemark.systems.registry import spec_of, variant, with_defaults
@@ -52,7 +45,7 @@ class Ingest(Workload):
 
     def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
         super().__init__(spec, variant, trips, private)
-        self.settings: IngestSettings = settings_of(spec)
+        self.settings = settings_of(spec)
         self.ends_by_itself = isinstance(self.settings, AgesSettings)
         self.disk: Disk | None = None  # set while the series runs, if its power is to be cut
 
@@ -93,8 +86,8 @@ WORKLOAD = Ingest
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     """Return the series of `config` under one stack, in no particular order; `base` has the fields that they share."""
-    ingest = _section(config)
-    missing = config.services.why_no_polaris()
+    ingest, missing = _section(config), config.services.why_no_polaris()
+    window_seconds = float(ingest.sizes["window_seconds"])
     made: list[SeriesSpec] = []
     for given, settings in (cell for part in PARTS.values() for cell in part.cells(ingest)):
         entry = with_defaults(given, ingest.given)
@@ -103,14 +96,7 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
             raise ConfigError(f"{ingest.place('systems', entry.name)}: found catalog: polaris, but {missing}")
         if settings.needs_rows and Capability.READ_BACK not in chosen.system.capabilities:
             continue
-        spec = spec_of(
-            base,
-            entry,
-            chosen,
-            settings,
-            window_seconds=float(ingest.sizes["window_seconds"]),
-            runs=ingest.sizes["runs"],
-        )
+        spec = spec_of(base, entry, chosen, settings, window_seconds=window_seconds, runs=ingest.sizes["runs"])
         made += settings.series(spec, ingest, chosen, config)
     return made
 

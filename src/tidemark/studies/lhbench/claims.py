@@ -115,8 +115,7 @@ def query_spread(claim_data: LakeClaimData, systems: list[str]) -> Measured:
 @measure(OWN)
 def query_margin(claim_data: LakeClaimData, query: str, system: str, vs: str) -> Measured:
     """Return the ratio of two formats in one query, divided by their ratio over all queries."""
-    margin = ratio(claim_data, QUERYING[query], system, vs, LOAD).ratio(ratio(claim_data, TOTAL, system, vs, LOAD))
-    return margin, TIMES
+    return ratio(claim_data, QUERYING[query], system, vs, LOAD).ratio(ratio(claim_data, TOTAL, system, vs, LOAD)), TIMES
 
 
 @measure(OWN)

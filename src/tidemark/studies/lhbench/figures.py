@@ -35,6 +35,7 @@ ONE, SECOND, TWO, THREE, FILES_TITLE, AXIS = (
 )
 ROW, LEFT = 0.2, 1.3  # inches
 OF_LOAD = (metrics.LOADING, metrics.TOTAL, *metrics.FOUR)
+BY_ENGINE = (metrics.TOTAL, metrics.LOADED_TABLES)
 NAMES = {
     metrics.LOADING: "load (s)",
     metrics.TOTAL: "queries (s)",
@@ -52,11 +53,7 @@ PALE = 0.45  # opacity of execution, stacked on startup in the same colour
 
 def figure_specs() -> Iterator[FigureSpec]:
     yield FigureSpec("lhb-load-and-queries", ONE, partial(stages, part=LOAD, title=ONE, asked=OF_LOAD))
-    yield FigureSpec(
-        "lhb-second-engine",
-        SECOND,
-        partial(stages, part=LOAD, title=SECOND, asked=(metrics.TOTAL, metrics.LOADED_TABLES)),
-    )
+    yield FigureSpec("lhb-second-engine", SECOND, partial(stages, part=LOAD, title=SECOND, asked=BY_ENGINE))
     yield FigureSpec("lhb-refresh", TWO, partial(stages, part=REFRESH, title=TWO, asked=metrics.OF_REFRESH))
     yield FigureSpec("lhb-merges", THREE, merges)
     yield FigureSpec("lhb-files", FILES_TITLE, files)
@@ -88,9 +85,7 @@ def stages(context: FigureContext, part: str, title: str, asked: Sequence[Metric
         plots.lines(axes, rows, "value", "row", context.look, orient="y", joined=False)
         plots.titles(axes, [each.title for each in series])
         axes.tick_params(axis="y", labelleft=not place % across)
-        axes.set_title("")
-        axes.set_xlim(left=0)
-        axes.set_xlabel(NAMES.get(what, f"{what.name} (s)"))
+        axes.set(title="", xlabel=NAMES.get(what, f"{what.name} (s)"), xlim=(0, None))
     without = [each.title for each in planned if not each.runs]
     notes = [
         "Dots with 95 % intervals where there are repeats; scales differ and start at zero.",
@@ -105,7 +100,6 @@ def merges(context: FigureContext) -> DrawnFigure:
     series = metrics.measured_in(context.run_set, MERGE)
     made = style.frame(style.PAGE, 2.2)
     panels = made.pair(0.55, 0.6, 1.5)
-    runs = all_runs(series)
     measured = ((metrics.merging, "merge (s)"), (metrics.slowdown, "queries after over before"))
     for axes, (how, what) in zip(panels, measured, strict=True):
         points = []
@@ -117,17 +111,15 @@ def merges(context: FigureContext) -> DrawnFigure:
         if points:
             plots.lines(axes, points, "share", "value", context.look, legend=axes is panels[1])
             plots.log_axis(axes)
-        axes.set_ylim(bottom=0)
         axes.grid()
-        axes.set_xlabel("updates a file, log scale")
-        axes.set_ylabel(what)
+        axes.set(xlabel="updates a file, log scale", ylabel=what, ylim=(0, None))
     if panels[1].legend_:
         plots.legend_beside(panels[1])
     notes = [
         "As many new rows as updates; each size on a fresh table. Lines: 95 % intervals.",
         context.run_set.coverage,
     ]
-    return context.finish(made, THREE, notes, runs)
+    return context.finish(made, THREE, notes, all_runs(series))
 
 
 def axis(context: FigureContext) -> DrawnFigure:
@@ -142,11 +134,8 @@ def axis(context: FigureContext) -> DrawnFigure:
     sns.scatterplot(pd.concat(frames), x="share", y="s", hue="read", style="read", markers=["s", "o"],
                     palette=["white", style.INK], edgecolor=style.INK, s=18, ax=axes)  # fmt: skip
     axes.legend(title=None)
-    axes.set_xlabel("files touched (%)")
-    axes.set_ylabel("merge, copying files (s)")
-    axes.set_ylim(bottom=0)
+    axes.set(xlabel="files touched (%)", ylabel="merge, copying files (s)", ylim=(0, None))
     axes.grid()
-    told = reading(published.LABELLED)
     notes = NOTES("lhb-axis", fixed=told.fixed_s, whole=told.whole_s)
     return context.finish(made, AXIS, notes, ())
 

@@ -38,14 +38,13 @@ def sound(run: Run) -> Run:
 
 def _chosen(run: Run, kind: str, phase: str | None = None, subject: str | None = None) -> NDArray[np.bool_]:
     """Return a mask of the steps of a kind, and of a phase and subject if given; NotAvailable if there are none."""
-    mask = sound(run).words("kind") == kind
+    mask: NDArray[np.bool_] = sound(run).words("kind") == kind
     if phase is not None:
         mask &= run.words("phase") == phase
     if subject is not None:
         mask &= run.words("subject") == subject
     require(mask.any(), f"its windows have no {kind}" + (f" in the phase '{phase}'" if phase else ""))
-    result: NDArray[np.bool_] = mask
-    return result
+    return mask
 
 
 def subjects(run: Run, phase: str) -> list[str]:
@@ -104,8 +103,7 @@ def _first(run: Run, asked: Sequence[str]) -> BootstrapEstimate:
 def _scanned(run: Run, column: str, subject: str | None = None, factor: float = 1.0) -> BootstrapEstimate:
     """Return the sum of `column` over table-reading stages of each query's first iteration, while the files are new."""
     mask = _chosen(run, script.QUERY, script.BEFORE, subject) & (run.column("iteration") == 1)
-    total = require(float(run.column(column)[mask].sum()) * factor, "the engine tells of no table that was read")
-    return known(total)
+    return known(require(float(run.column(column)[mask].sum()) * factor, "the engine tells of no table that was read"))
 
 
 def _is_refreshed(run: Run) -> bool:
@@ -292,8 +290,7 @@ def _all() -> Iterator[Metric]:
     for chosen in OF_FILES.values():
         yield from chosen
     for size in SIZES:
-        yield merging(size)
-        yield slowdown(size)
+        yield from (merging(size), slowdown(size))
 
 
 QUANTITIES = MetricSet(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt
 from tidemark.analysis.metrics import Metric
 from tidemark.analysis.statistics import BootstrapEstimate
-from tidemark.results.tables.table import Column, Table, TableBuilder, notes_of
+from tidemark.results.tables.table import Column, Table, TableBuilder, notes_of, tables_by
 from tidemark.studies.lhbench import published
 from tidemark.studies.lhbench.claims import LakeClaimData, ratio
 from tidemark.studies.lhbench.metrics import FOUR, LOADING, MERGING, QUERIES_AFTER, TOTAL
@@ -47,12 +46,6 @@ AS_THEN = {
     "Iceberg MoR 0.14.0": "iceberg-on-spark-0p14",
 }
 NO_HUDI = "Hudi 0.12.0 is in no package registry"
-
-
-def build(builder: TableBuilder) -> Iterator[Table]:
-    """Yield the tables lhb-published and lhb-contradictions."""
-    yield _beside(builder)
-    yield _contradictions(builder)
 
 
 def _beside(builder: TableBuilder) -> Table:
@@ -117,15 +110,16 @@ def _contradictions(builder: TableBuilder) -> Table:
         found = reading(factor)
         label = "as labelled" if factor == 1 else f"a {factor}th of the labels"
         shares = ", ".join(f"{100 * share:.1f} %" for share in found.shares)
-        rows.append(
-            [
-                'Figure 3: "Rows Updated"', f"{label}: files touched {shares}; worst miss of a line through its times",
-                100 * found.worst, "%", f"{found.fixed_s:.0f} s + {found.whole_s:.0f} s x share of files",
-            ]
-        )  # fmt: skip
+        rows.append([
+            'Figure 3: "Rows Updated"', f"{label}: files touched {shares}; worst miss of a line through its times",
+            100 * found.worst, "%", f"{found.fixed_s:.0f} s + {found.whole_s:.0f} s x share of files",
+        ])  # fmt: skip
     columns = (
         Column("sentence", "The paper"), Column("computed", "Computed from its figures"),
         Column("value", "Value", interval=True), Column("unit", "Unit"), Column("meaning", "What follows"),
     )  # fmt: skip
     title = "The paper's statements, compared with its own figures"
     return builder.table("lhb-contradictions", title, columns, rows, (), NOTES("lhb-contradictions"))
+
+
+build = tables_by(_beside, _contradictions)

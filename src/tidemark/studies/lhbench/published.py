@@ -86,10 +86,8 @@ def along(figure: int, panel: str, system: str) -> list[tuple[int, float]]:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One reading of the labels, divided by `factor`: the figure's times, and the fit `fixed_s` + `whole_s` x share."""
+    """One reading of the labels: the figure's times, and the fit `fixed_s` + `whole_s` x share."""
 
-    factor: float
-    labels: tuple[int, ...]
     shares: tuple[float, ...]  # share of files touched, per point
     times_s: tuple[float, ...]
     fitted_s: tuple[float, ...]
@@ -99,8 +97,7 @@ class Reading:
     @property
     def worst(self) -> float:
         """Largest distance of a point from the line, as a share of the point's time."""
-        pairs = zip(self.times_s, self.fitted_s, strict=True)
-        return max(abs(fitted - time) / time for time, fitted in pairs)
+        return max(abs(fitted - time) / time for time, fitted in zip(self.times_s, self.fitted_s, strict=True))
 
 
 def reading(factor: float) -> Reading:
@@ -110,8 +107,6 @@ def reading(factor: float) -> Reading:
     times = np.array([seconds for _, seconds in points])
     whole, fixed = np.polyfit(shares, times, 1)
     return Reading(
-        factor=factor,
-        labels=tuple(label for label, _ in points),
         shares=tuple(map(float, shares)),
         times_s=tuple(map(float, times)),
         fitted_s=tuple(map(float, fixed + whole * shares)),

@@ -148,20 +148,16 @@ def script(system: SqlEngineTable, settings: LhbenchSettings, store: Store, repe
     return tuple(_tpcds(system, settings, store))
 
 
-def _asking(name: str, texts: Sequence[tuple[str, str, str]], iterations: int, held: Sequence[Held]) -> Phase:
-    """Return a phase of `iterations` passes over all queries; `texts`: name, text for the engine, text for DuckDB."""
-    steps = tuple(
-        Step(QUERY, query, number, (text,), theirs)
-        for number in range(1, iterations + 1)
-        for query, text, theirs in texts
-    )
-    return Phase(name, steps, tuple(held))
+def _asking(name: str, queries: Sequence[Step], iterations: int, held: Sequence[Held]) -> Phase:
+    """Return a phase of `iterations` passes over all queries."""
+    steps = (replace(query, number=number) for number in range(1, iterations + 1) for query in queries)
+    return Phase(name, tuple(steps), tuple(held))
 
 
 def _tpcds(system: SqlEngineTable, settings: TpcdsSettings, store: Store) -> Iterator[Phase]:
     """Yield the phases of the parts `load` and `refresh`."""
     texts = store.texts(settings.scale)
-    queries = [(f"q{number}", for_spark(texts[number]), texts[number]) for number in settings.numbers]
+    queries = [Step(QUERY, f"q{number}", 1, (for_spark(texts[number]),), texts[number]) for number in settings.numbers]
     first = _loading(system, store, settings)
     before = _asking(BEFORE, queries, settings.iterations, first.held)
     yield first
@@ -185,14 +181,13 @@ def _tpcds(system: SqlEngineTable, settings: TpcdsSettings, store: Store) -> Ite
 
 def _loading(system: SqlEngineTable, store: Store, settings: TpcdsSettings) -> Phase:
     """Return the phase that loads all tables, which are verified afterwards."""
-    tables = store.tables(settings)
-
-    def step(table: str) -> Step:
-        source = f"SELECT * FROM {system.parquet(store.file(settings.scale, table))} WHERE {loaded(table)}"
-        return Step(LOAD, table, 1, tuple(system.create(table, source, key_of(table))))
-
-    held = tuple(Held(table, key_of(table), store.rows(settings.scale, table)) for table in tables)
-    return Phase(LOAD, tuple(map(step, tables)), held, judged=True)
+    steps, held = [], []
+    for table in store.tables(settings):
+        file, key, condition = store.file(settings.scale, table), key_of(table), loaded(table)
+        source = f"SELECT * FROM {system.parquet(file)} WHERE {condition}"
+        steps.append(Step(LOAD, table, 1, tuple(system.create(table, source, key))))
+        held.append(Held(table, key, f"SELECT * FROM read_parquet('{file}') WHERE {condition}"))
+    return Phase(LOAD, tuple(steps), tuple(held), judged=True)
 
 
 def _set(folder: Path, table: str, number: int) -> Path:
@@ -231,32 +226,23 @@ def _one_merge(
     query = micro.made_by_spark(settings.rows, settings.files)
     held = Held(table, micro.KEY, micro.base(settings.rows))
     merged = replace(held, merged=(path,))
-    asked = {query: text.format(table=table) for query, text in MERGE_QUERIES.items()}
-    texts = [(query, text, text) for query, text in asked.items()]
+    asked = [(query, text.format(table=table)) for query, text in MERGE_QUERIES.items()]
+    queries = [Step(QUERY, query, 1, (text,), text) for query, text in asked]
     created = Step(LOAD, table, 1, tuple(system.create(table, query, micro.KEY)))
     yield Phase(f"{LOAD} {name}", (created,), (held,), judged=True)
-    yield _asking(f"{BEFORE} {name}", texts, settings.iterations, (held,))
+    yield _asking(f"{BEFORE} {name}", queries, settings.iterations, (held,))
     merge = tuple(system.merge(table, system.parquet(path), micro.KEY, tuple(micro.COLUMNS)))
     yield Phase(f"{MERGE} {name}", (Step(MERGE, table, 1, merge),), (merged,), judged=True)
-    yield _asking(f"{AFTER} {name}", texts, settings.iterations, (merged,))
+    yield _asking(f"{AFTER} {name}", queries, settings.iterations, (merged,))
 
 
 def _files(system: SqlEngineTable, settings: FilesSettings, store: Store) -> tuple[Phase, ...]:
     system.register(MANY_FILES, store.written(settings))
     warm = tuple(Step(WARM, "tasks", number, (WARMING,)) for number in range(1, WARMINGS + 1))
-    asked = tuple(
-        Step(
-            QUERY,
-            query,
-            number,
-            (text.format(table=MANY_FILES),),
-            closed=Closed(query, settings.files, settings.rows),
-        )
-        for number in range(1, settings.iterations + 1)
+    asked = [
+        Step(QUERY, query, 1, (text.format(table=MANY_FILES),), closed=Closed(query, settings.files, settings.rows))
         for query, text in FILES_QUERIES.items()
-    )
+    ]
     held = Held(MANY_FILES, (many_files.ITEM,), many_files.base(settings.files, settings.rows))
-    return (
-        Phase(WARM, warm, counts=False),
-        Phase(QUERIED, asked, (held,), judged=True, read=settings.files <= READ_FILES),
-    )
+    queried = _asking(QUERIED, asked, settings.iterations, (held,))
+    return Phase(WARM, warm, counts=False), replace(queried, judged=True, read=settings.files <= READ_FILES)

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from tidemark.config import Config
 from tidemark.measure.workload import Files, Workload
-from tidemark.paths import Workspace
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.lhbench.data.store import TOOL, Store, Verifier
 from tidemark.studies.lhbench.data.tpcds import TABLES
@@ -97,11 +96,6 @@ class Lhbench(Workload):
     warms_up = False  # a session begins with its window, and any warm-up consists of uncounted steps of the script
     tools = (TOOL,)
 
-    def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
-        super().__init__(spec, variant, trips, private)
-        self.settings: LhbenchSettings = settings_of(spec)
-        self.store = Store.of(Workspace(private.parent))
-
     @classmethod
     def likely_seconds(cls, spec: SeriesSpec) -> float:
         chosen = variant_of(spec)
@@ -125,11 +119,11 @@ class Lhbench(Workload):
 
     def prepare_directory(self, work: Path) -> AbstractContextManager[object]:
         """Generate the input data if they are missing; they are generated once per workspace."""
-        self.store.make(Verifier.of(Workspace(self.private.parent), work / "data"), self.settings)
+        Store.of(self.workspace).make(Verifier.of(self.workspace, work / "data"), settings_of(self.spec))
         return nullcontext()
 
     def inputs(self) -> Files:
-        return {"data": self.store.files(self.settings)}
+        return {"data": Store.of(self.workspace).files(settings_of(self.spec))}
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
@@ -141,11 +135,10 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     made: list[SeriesSpec] = []
     for entry, chosen in section.systems(SqlEngineTable, section.left_out):
         for part in section.given["parts"]:
-            if (sizes := section.part(part, entry.name)) is None:
-                continue
-            for settings in PARTS[part].cells(section, sizes):
-                spec = spec_of(base, entry, chosen, settings, window_seconds=longest, runs=runs)
-                made += repeated(spec, sizes["repeats"])
+            if (sizes := section.part(part, entry.name)) is not None:
+                for settings in PARTS[part].cells(section, sizes):
+                    spec = spec_of(base, entry, chosen, settings, window_seconds=longest, runs=runs)
+                    made += repeated(spec, sizes["repeats"])
     return made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,6 @@ from tidemark.results.tables.table import (
     notes_of,
     tables_by,
 )
-from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.views import all_runs
 from tidemark.studies.lhbench import metrics, published
@@ -110,15 +110,11 @@ def _queries(builder: TableBuilder) -> Table:
 def _medians(builder: TableBuilder) -> Table:
     """Return a table with a row per query and a column per system."""
     chosen = [each for each in metrics.in_part(builder.run_set, LOAD) if each.runs]
-    rows: list[tuple[float, str]] = []  # scale factor and query
-    for scale in sorted({settings_of(each).size for each in chosen}):
-        names: dict[str, None] = {}
-        for run in all_runs(each for each in chosen if settings_of(each).size == scale):
-            try:
-                names |= dict.fromkeys(metrics.subjects(run, BEFORE))
-            except NotAvailable:
-                continue
-        rows += [(scale, name) for name in names]
+    rows: dict[tuple[float, str], None] = {}  # scale factor and query
+    for each in chosen:  # sorted by scale factor
+        for run in each.runs:
+            with suppress(NotAvailable):
+                rows |= dict.fromkeys((settings_of(each).size, name) for name in metrics.subjects(run, BEFORE))
     own = {(each.system, settings_of(each).size): each for each in chosen}
 
     def column(system: str, title: str) -> ComputedColumn[tuple[float, str]]:
@@ -134,7 +130,8 @@ def _medians(builder: TableBuilder) -> Table:
         *(column(*names) for names in dict.fromkeys((each.system, each.title) for each in chosen)),
     )
     notes = [*NOTES("lhb-query-medians"), ALIKE]
-    return builder.computed_table("lhb-query-medians", "Each query, by format", columns, rows, all_runs(chosen), notes)
+    title = "Each query, by format"
+    return builder.computed_table("lhb-query-medians", title, columns, list(rows), all_runs(chosen), notes)
 
 
 def _refreshes(builder: TableBuilder) -> Table:
@@ -232,13 +229,11 @@ def _oracle(builder: TableBuilder) -> Table:
         for run in each.runs:
             record, oracle = run.record(LakeRecord), run.manifest.oracle
             answers = [answer for _, phase in record.answers for _, answer in phase]
-            rows.append(
-                [
-                    each.title, each.mode, each.repeat_of(run), sum(len(phase) for _, phase in record.tables),
-                    oracle.expected, oracle.found, len(answers), sum(not answer.rows for answer in answers),
-                    record.words, oracle.reader, oracle.seconds,
-                ]
-            )  # fmt: skip
+            rows.append([
+                each.title, each.mode, each.repeat_of(run), sum(len(phase) for _, phase in record.tables),
+                oracle.expected, oracle.found, len(answers), sum(not answer.rows for answer in answers),
+                record.words, oracle.reader, oracle.seconds,
+            ])  # fmt: skip
     columns = (
         SYSTEM, Column("mode", "Series"), Column("repeat", "Repeat"), Column("tables", "Tables read"),
         Column("expected", "Rows expected"), Column("found", "Rows found"), Column("answers", "Answers compared"),
@@ -256,12 +251,13 @@ def _files(builder: TableBuilder) -> Table:
     for each in chosen:
         files = int(settings_of(each).size)
         if not each.runs:
-            rows.append([each.title, files, None, _verdict(each), *[None] * 7])
+            rows.append([each.title, files, None, _verdict(each)])
             continue
+        (size,) = (table for tables in each.runs[0].record(LakeRecord).sizes.values() for table in tables.values())
         for query, quantities in metrics.OF_FILES.items():
             cells = [_metric(builder, quantity).cell(each) for quantity in quantities]
-            printed = _printed(each.system, query, files)
-            rows.append([each.title, files, query, _verdict(each), *cells, printed, *_metadata(each.runs[0])])
+            cells += [_printed(each.system, query, files), size.metadata_files, size.metadata_bytes]
+            rows.append([each.title, files, query, _verdict(each), *cells])
     columns = (
         SYSTEM, Column("files", "Files"), Column("query", "Query"), VERDICT.column,
         *(Column(name, title, "s", interval=True) for name, title in NAMES.items()),
@@ -279,19 +275,13 @@ def _printed(system: str, query: str, files: int) -> Cell:
     return known[files] / 1_000 if files in known else None
 
 
-def _metadata(run: Run) -> tuple[int, int]:
-    (size,) = (each for tables in run.record(LakeRecord).sizes.values() for each in tables.values())
-    return size.metadata_files, size.metadata_bytes
-
-
 def _engine(builder: TableBuilder) -> Table:
     chosen = [each for each in builder.run_set.select() if each.runs]
-    rows: list[list[Cell]] = []
-    for each in chosen:
-        rows += [
-            [each.title, each.mode, kind, *(_sum(each, kind, name, factor) for name, *_, factor in SUMS)]
-            for kind in dict.fromkeys(each.runs[0].words("kind").tolist())
-        ]
+    rows: list[list[Cell]] = [
+        [each.title, each.mode, kind, *(_sum(each, kind, name, factor) for name, *_, factor in SUMS)]
+        for each in chosen
+        for kind in dict.fromkeys(each.runs[0].words("kind").tolist())
+    ]
     columns = (
         SYSTEM, Column("mode", "Series"), Column("kind", "Steps"),
         *(Column(name.removesuffix("_ns"), title, unit) for name, title, unit, _ in SUMS),
@@ -319,12 +309,10 @@ def _readers(builder: TableBuilder) -> Table:
                 for reader, tables in readers:
                     by_reader.setdefault(reader, []).extend((f"{phase}, {name}", found) for name, found in tables)
         for reader, cases in by_reader.items():
-            wrong = [(where, found) for where, found in cases if found.words]
-            head: list[Cell] = [each.title, each.mode, reader, len(cases), len(wrong)]
-            tail: list[Cell] = ["exact", "", None, None]
-            for where, first in wrong[:1]:
-                tail = [f"WRONG: {first.words}", where, first.expected, first.found]
-            rows.append([*head, *tail])
+            wrong: list[list[Cell]] = [
+                [f"WRONG: {found.words}", where, found.expected, found.found] for where, found in cases if found.words
+            ]
+            rows.append([each.title, each.mode, reader, len(cases), len(wrong), *next(iter(wrong), ["exact", ""])])
     columns = (
         SYSTEM, Column("mode", "Series"), Column("reader", "Reader"), Column("tables", "Tables read"),
         Column("wrong", "Of them wrong"), VERDICT.column, Column("where", "First after"),

@@ -26,10 +26,8 @@ from tidemark.studies.lhbench.record import NOT_TOLD, Answer, Compared, Done, La
 from tidemark.studies.lhbench.script import QUERY, Held, Phase, Step, script
 from tidemark.studies.lhbench.settings import settings_of
 from tidemark.studies.lhbench.verifier.readers import NO_WAY, WAYS
-from tidemark.systems.base import Context
 from tidemark.systems.spark_sql import SqlEngineTable
 
-ENGINE_ROWS = 1  # rows per write; Tidemark itself writes nothing here
 EVENTS = ".events"  # folder of the engine's log, removed with the window's folder after it is read
 
 
@@ -73,9 +71,8 @@ class LakeRunner(WindowRunner[LakeWindow]):
         verifier: Verifier,
         show: ProgressCallback,
     ) -> None:
-        self.directory = directory
-        self._test_bed, self._system, self._phases = test_bed, system, phases
-        self._verifier, self._show = verifier, show
+        super().__init__(test_bed, directory)
+        self._system, self._phases, self._verifier, self._show = system, phases, verifier, show
         self._phase: Phase | None = None
         self._answers: dict[str, tuple[Step, Sequence[Sequence[Any]]]] = {}  # first answer in the phase, by query
         self._labels: list[str] = []  # labels of the completed steps
@@ -97,7 +94,7 @@ class LakeRunner(WindowRunner[LakeWindow]):
             self._phase, self._answers = phase, {}
             self._show(phase.name)
             yield
-            self._test_bed.servers.check()
+            self.test_bed.servers.check()
             if self.is_cancelled or window.elapsed_ns > until_seconds * 1e9:
                 raise SystemFailure(f"{phase.name}: the window took longer than {until_seconds:g} s, or was abandoned")
             self._look(phase)
@@ -119,7 +116,7 @@ class LakeRunner(WindowRunner[LakeWindow]):
         try:
             ran = self._run(step)
         except (SystemFailure, ServiceError) as error:
-            if step.kind != QUERY or self._test_bed.servers.ended():
+            if step.kind != QUERY or self.test_bed.servers.ended():
                 raise
             lines = str(error).splitlines()[0]
             return Done(phase, step.kind, step.subject, step.number, start_ns, 0, NOT_TOLD, 0, 0, lines)
@@ -143,10 +140,10 @@ class LakeRunner(WindowRunner[LakeWindow]):
 
     def _cpu_seconds(self) -> float | None:
         """Return the CPU time of the engine's processes in seconds; None if any runs on another machine."""
-        groups = self._test_bed.groups(self)
-        if any(self._test_bed.servers.by_class[kind].is_elsewhere for kind in self._test_bed.variant.needs):
+        groups = self.test_bed.groups(self)
+        if any(self.test_bed.servers.by_class[kind].is_elsewhere for kind in self.test_bed.variant.needs):
             return None
-        found = [groups[kind.name].cpu_seconds() for kind in self._test_bed.variant.needs if kind.name in groups]
+        found = [groups[kind.name].cpu_seconds() for kind in self.test_bed.variant.needs if kind.name in groups]
         return sum(seconds for seconds in found if seconds is not None)
 
     def _look(self, phase: Phase) -> None:
@@ -169,14 +166,7 @@ class LakeRunner(WindowRunner[LakeWindow]):
         if not read and not answers:
             return
         self._show(f"{phase.name}: comparing")
-        order = {
-            "do": "judge",
-            "folder": str(self._verifier.folder),
-            "reader": self._system.reader,
-            "tables": tables,
-            "read": read,
-            "answers": answers,
-        }
+        order = {"do": "judge", "reader": self._system.reader, "tables": tables, "read": read, "answers": answers}
         said = self._verifier.ask(order)
         self._verdicts.seconds += said["seconds"]
         self._verdicts.versions = said["versions"]
@@ -198,7 +188,7 @@ class LakeRunner(WindowRunner[LakeWindow]):
         }
 
     def finish(self, window: LakeWindow) -> None:
-        self._test_bed.servers.check()
+        self.test_bed.servers.check()
         if not window.done:
             raise SystemFailure("the window was abandoned before a step was done")
         jobs = self._system.logged(self.directory / EVENTS)
@@ -219,7 +209,7 @@ class LakeRunner(WindowRunner[LakeWindow]):
 
     def describe(self, window: LakeWindow) -> RunMetadata:
         verdicts, wrong = self._verdicts, self._verdicts.wrong
-        data = Store.of(self._test_bed.workload.workspace).described(settings_of(self._test_bed.spec))
+        data = Store.of(self.test_bed.workload.workspace).described(settings_of(self.test_bed.spec))
         found = LakeRecord(
             tables=pairs(verdicts.tables),
             answers=tuple((phase, pairs(each)) for phase, each in verdicts.answers.items()),
@@ -232,7 +222,7 @@ class LakeRunner(WindowRunner[LakeWindow]):
             in_force=pairs(self._system.in_force()),
         )
         return RunMetadata(
-            system=system_part(self._test_bed.variant, self._system, pa.schema([])),
+            system=system_part(self.test_bed.variant, self._system, pa.schema([])),
             versions={
                 "PyArrow": pa.__version__,
                 "Python": platform.python_version(),
@@ -255,7 +245,7 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
     with ExitStack() as stack:
         directory = stack.enter_context(test_bed.folder(name))
         show("opening a session")
-        system = test_bed.variant.open_as(SqlEngineTable, Context(directory, test_bed.servers.by_class, ENGINE_ROWS))
+        system = test_bed.variant.open_as(SqlEngineTable, test_bed.context(directory, 1))
         stack.callback(system.close)
         system.open()
         system.log_events(private_directory(directory / EVENTS))
@@ -273,7 +263,6 @@ def second_engine(verifier: Verifier, reader: str, phase: Phase, tables: Mapping
         return {"reason": NO_WAY[reader]}
     order = {
         "do": "second",
-        "folder": str(verifier.folder),
         "reader": reader,
         "tables": tables,
         "queries": {step.subject: step.text for step in phase.steps},

@@ -116,8 +116,7 @@ def bench(workspace: Workspace, base: SeriesSpec, repetitions: int, seconds: flo
         dataset = make_dataset(DatasetSettings("synthetic", synthetic_rows=TRIPS, seed=base.seed), workspace, trips)
         weigh(trips).write(trips.with_name("events.json"))
         systems = registry()
-        needs: list[type[Service]] = [Kafka]
-        needs += [kind for each in ARRANGEMENTS for kind in systems[each.system].needs]
+        needs: list[type[Service]] = [Kafka, *(kind for each in ARRANGEMENTS for kind in systems[each.system].needs)]
         servers = stack.enter_context(prepared(needs, workspace, work, base.services))
         servers.start()
         workloads = {each.name: _streams(base, each, seconds, trips, work) for each in ARRANGEMENTS}
@@ -147,7 +146,7 @@ def bench(workspace: Workspace, base: SeriesSpec, repetitions: int, seconds: flo
                     progress.update(sum(map(len, windows.values())), name)
         rows = [_row(name, taken) for name, taken in windows.items()]
         costs = Costs(
-            clock_pair_ns=_clock_pair_ns(),
+            clock_pair_ns=_per_turn_ns(lambda _turn: clock() - clock()),
             recording_ns=_recording_ns(),
             resident_mb_of_10m_operations=_resident_mb(),
             sampler_percent_of_a_core=100 * statistics.median(sampler_s),
@@ -173,9 +172,8 @@ def _measure(test_bed: TestBed, seconds: float) -> tuple[StreamWindow, float]:
 
 
 def _streams(base: SeriesSpec, each: Arrangement, seconds: float, trips: Path, private: Path) -> Streams:
-    ours = StreamSettings.of(base)
     settings = replace(
-        ours,
+        StreamSettings.of(base),
         mode=each.mode,
         batch_size=each.batch_size,
         encoding=each.encoding,
@@ -204,9 +202,6 @@ def _streams(base: SeriesSpec, each: Arrangement, seconds: float, trips: Path, p
 
 
 def _row(name: str, windows: list[StreamWindow]) -> Row:
-    def stage_us(stage: str) -> float:
-        return statistics.median(window.budget()[stage] / 1e3 / window.samples.events for window in windows)
-
     writes = [window.samples.column("write") for window in windows]
     rates = [window.events_per_s for window in windows]
     return Row(
@@ -218,7 +213,10 @@ def _row(name: str, windows: list[StreamWindow]) -> Row:
             float(write.sum()) / window.elapsed_ns for write, window in zip(writes, windows, strict=True)
         ),
         write_median_ms=statistics.median(float(np.median(write)) / 1e6 for write in writes),
-        stages_us={stage: stage_us(stage) for stage in STAGES},
+        stages_us={
+            stage: statistics.median(window.budget()[stage] / 1e3 / window.samples.events for window in windows)
+            for stage in STAGES
+        },
     )
 
 
@@ -237,29 +235,18 @@ def _fill_rate(topics: Topics, producer: Producer) -> float:
 def _per_turn_ns(action: Callable[[int], object], turns: int = 200_000) -> float:
     """Return the nanoseconds per call without the loop around it; the minimum of five rounds."""
 
-    def nothing(_turn: int) -> None:
-        return None
-
     def go(what: Callable[[int], object]) -> float:
         began = clock()
         for turn in range(turns):
             what(turn)
         return (clock() - began) / turns
 
-    return min(go(action) for _ in range(5)) - min(go(nothing) for _ in range(5))
-
-
-def _clock_pair_ns() -> float:
-    def pair(_turn: int) -> int:
-        return clock() - clock()
-
-    return _per_turn_ns(pair)
+    return min(go(action) for _ in range(5)) - min(go(lambda _turn: None) for _ in range(5))
 
 
 def _recording_ns() -> float:
     """Return the nanoseconds needed to store the five numbers of one operation."""
-    columns = [array("q", bytes(8 * 200_000)) for _ in range(5)]
-    start, poll, decode, assemble, write = columns
+    start, poll, decode, assemble, write = (array("q", bytes(8 * 200_000)) for _ in range(5))
 
     def keep(turn: int) -> None:
         start[turn] = turn
@@ -285,7 +272,7 @@ def _record_ten_million(folder: Path) -> float:
     samples.count = 10_000_000
     for place in range(0, samples.count, GROW // 64):
         samples.write[place] = place
-    samples.write_parquet(folder / "operations.parquet")
+    StreamWindow(samples).write_parquet(folder / "operations.parquet")
     # Not getrusage: its maximum survives exec, so it would be that of the parent process.
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1024

@@ -14,7 +14,6 @@ from tidemark.runs.runset import Series
 from tidemark.runs.spec import BATCH, MAIN, MODES, SINGLE
 from tidemark.studies.streams import metrics, published
 
-THESIS_BATCH = 1_000
 THREADS = "threads"
 FIRST_HOT = 1  # run that the thesis shows
 READS = "reads"  # sweep that reads one event at a time
@@ -32,20 +31,15 @@ class StreamClaimData(ClaimData):
     """Evidence from runs like the thesis's: batches of the same size, and single events read one at a time."""
 
     def series(
-        self,
-        system: str,
-        mode: str,
-        sweep: str = MAIN,
-        threads: int | None = None,
-        read_ahead: int | None = None,
+        self, system: str, mode: str, sweep: str = MAIN, threads: int | None = None, read_ahead: int | None = None
     ) -> Series:
         found = [
             series
             for series in self.of_sweep(system, mode, sweep)
             if threads in (None, series.threads) and read_ahead in (None, series.read_ahead)
         ]
-        if mode == BATCH and found and found[0].runs and found[0].batch_size != THESIS_BATCH:
-            raise NotAvailable(f"batches had {found[0].batch_size:,} events, the thesis's had {THESIS_BATCH:,}")
+        if mode == BATCH and found and found[0].runs and found[0].batch_size != published.OF_A_BATCH:
+            raise NotAvailable(f"batches had {found[0].batch_size:,} events, the thesis's had {published.OF_A_BATCH:,}")
         return self.require_runs(found, f"{system} in {mode} mode" + (f" with {threads} threads" if threads else ""))
 
     def comparable_series(self, quantity: Metric, system: str, mode: str) -> Series:

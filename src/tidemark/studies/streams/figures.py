@@ -21,7 +21,7 @@ from tidemark.results.tables.table import notes_of
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import MODES, SINGLE, STAGES
-from tidemark.runs.views import last_hot
+from tidemark.runs.views import all_hot_runs, last_hot
 from tidemark.studies.streams.findings import Writer, or_nothing
 from tidemark.studies.streams.metrics import HARNESS_RATE, SYSTEM_RATE, WRITE_MEDIAN
 from tidemark.studies.streams.thesis_figures import MODE_WORDS
@@ -29,6 +29,7 @@ from tidemark.studies.streams.thesis_figures import MODE_WORDS
 NOTES = notes_of(__file__)
 COLD_EFFECT, TIME_BUDGET = "Run 0 compared with hot runs: median write", "Time budget of the first hot run"
 AGES_TITLE = "Time of a commit by the number of commits in the table"
+NO_HOT_RUN = "there is no hot run"
 
 
 def figure_specs() -> Iterator[FigureSpec]:
@@ -49,14 +50,10 @@ def _estimate(quantity: Metric, measures: Measures, series: Series) -> Estimate 
     return found.reason if isinstance(found, MissingCell) else found
 
 
-def _hot_runs(all_series: tuple[Series, ...]) -> list[Run]:
-    return require([run for series in all_series for run in series.hot_runs], "there is no hot run")
-
-
 def throughput(context: FigureContext, mode: str) -> DrawnFigure:
     """Draw both throughputs of the typical hot run; the gap between them is the harness."""
     chosen = context.run_set.select(mode=mode)
-    runs = _hot_runs(chosen)
+    runs = require(all_hot_runs(chosen), NO_HOT_RUN)
     rows: list[tuple[str, list[plots.Point]]] = []
     for series in chosen:
         system = _estimate(SYSTEM_RATE, context.measures, series)
@@ -73,7 +70,7 @@ def throughput(context: FigureContext, mode: str) -> DrawnFigure:
 def ages_of_tables(context: FigureContext) -> DrawnFigure:
     """Draw the time of a commit against the commits that the table has, both axes logarithmic, a panel per mode."""
     chosen = {mode: context.run_set.select(mode=mode, harness=False) for mode in MODES}
-    runs = _hot_runs(tuple(series for found in chosen.values() for series in found))
+    runs = require(all_hot_runs(series for found in chosen.values() for series in found), NO_HOT_RUN)
     drawn = {
         mode: [
             {"system": series.title, "commits": age, "ms": time}
@@ -158,11 +155,9 @@ def footprint(context: FigureContext, mode: str) -> DrawnFigure:
         runs.append(run)
         f, events = run.footprint, run.manifest.events
         parts = [("data", f.data_bytes / events), ("metadata", f.metadata_bytes / events)]
-        note = ""
-        if f.catalog_bytes is None:
-            note = "catalog not measurable"
-        else:
+        if f.catalog_bytes is not None:
             parts.append(("catalog", f.catalog_bytes / events))
+        note = "catalog not measurable" if f.catalog_bytes is None else ""
         rows.append((series.title, tuple(parts), note))
     require(runs, "no run was measured")
     arrow = runs[0].manifest.logical_bytes / runs[0].manifest.events

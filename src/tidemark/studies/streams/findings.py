@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -100,6 +100,11 @@ class Writer(SentenceWriter):
         """Return the median write of `a` divided by that of `b`."""
         return self.measures.ratio(metrics.WRITE_MEDIAN, a.series, b.series).estimate("x")
 
+    def alike(self, ranked: list[Known]) -> list[str]:
+        """Return the neighbours among `ranked` systems that are not distinguishable, each as `A and B`."""
+        pairs = pairwise(ranked)
+        return [f"{a.title} and {b.title}" for a, b in pairs if not self.slower(b, a).is_above(1)]
+
     # Sentences of one mode
 
     def fastest(self, mode: str) -> str:
@@ -117,11 +122,7 @@ class Writer(SentenceWriter):
 
     def order(self, mode: str) -> str:
         ranked = self.ranked(mode)
-        alike = [
-            f"{first.title} and {second.title}"
-            for first, second in pairwise(ranked)
-            if not self.slower(second, first).is_above(1)
-        ]
+        alike = self.alike(ranked)
         names = listed([known.title for known in ranked])
         ranking = f"From fastest to slowest, the systems are {names}."
         if not alike:
@@ -146,11 +147,8 @@ class Writer(SentenceWriter):
         )
 
     def growth(self, mode: str) -> str:
-        groups: dict[str, list[str]] = {GROWS: [], FLAT: [], FALLS: []}
-        for known in self.hot(mode, metrics.GROWTH):
-            said = GROWS if known.value.is_above(0) else FALLS if known.value.is_below(0) else FLAT
-            groups[said].append(known.title)
-        return sentence(f"{WAY[mode]}, {conclusion('the write time', 'it', groups)}")
+        slopes = [(known.title, known.value) for known in self.hot(mode, metrics.GROWTH)]
+        return sentence(f"{WAY[mode]}, {trend('the write time', slopes)}")
 
     def throughputs(self, mode: str) -> str:
         harness, system = self.hot(mode, metrics.HARNESS_RATE), self.hot(mode, metrics.SYSTEM_RATE)
@@ -254,6 +252,14 @@ class Writer(SentenceWriter):
         return f"{flushed} {merged}"
 
 
+def trend(subject: str, slopes: Iterable[tuple[str, Estimate]]) -> str:
+    """Return whether `subject` grows with the number of commits, by system: `slopes` by title."""
+    groups: dict[str, list[str]] = {GROWS: [], FLAT: [], FALLS: []}
+    for title, slope in slopes:
+        groups[GROWS if slope.is_above(0) else FALLS if slope.is_below(0) else FLAT].append(title)
+    return conclusion(subject, "it", groups)
+
+
 def _costs(what: str, found: list[tuple[float, str]]) -> str:
     """Return a sentence on the lowest and highest cost of `what` in µs per row; empty if `found` is empty."""
     if not found:
@@ -266,14 +272,9 @@ def _costs(what: str, found: list[tuple[float, str]]) -> str:
 def findings(measures: Measures) -> list[str]:
     """Return the known findings: fastest system per mode, largest slowdown, most files, and cold-start effect."""
     writer = Writer(measures)
-    return [found for write in _writers(writer) if (found := or_nothing(write))]
-
-
-def _writers(writer: Writer) -> Iterator[Callable[[], str]]:
-    for mode in MODES:
-        yield partial(_fastest, writer, mode)
-    yield partial(_growth_and_files, writer)
-    yield partial(_cold, writer)
+    fastest = (partial(_fastest, writer, mode) for mode in MODES)
+    writes = (*fastest, partial(_growth_and_files, writer), partial(_cold, writer))
+    return [found for write in writes if (found := or_nothing(write))]
 
 
 def or_nothing(write: Callable[[], str]) -> str:
@@ -290,7 +291,7 @@ def _fastest(writer: Writer, mode: str) -> str:
     extremes = writer.slower(last, first)
     if not extremes.is_above(1):
         return f"{WAY[mode]}, the slowest system is not distinguishable from the fastest, {first.title}."
-    alike = [f"{a.title} and {b.title}" for a, b in pairwise(ranked) if not writer.slower(b, a).is_above(1)]
+    alike = writer.alike(ranked)
     neighbours = "every system is distinguishable from the next"
     if alike:
         neighbours = f"{alike[0]} are not distinguishable"

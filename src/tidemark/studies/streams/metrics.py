@@ -10,31 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.analysis import ages
+from tidemark.analysis import ages, metrics, statistics
 from tidemark.analysis.ages import AGES, YOUNG
-from tidemark.analysis.metrics import (
-    HIGHER,
-    LOWER,
-    InterquartileRange,
-    Metric,
-    MetricSet,
-    NotAvailable,
-    PerSecond,
-    PooledQuantile,
-    Quantile,
-    Share,
-    require,
-    sum_of_groups,
-)
-from tidemark.analysis.statistics import (
-    BootstrapEstimate,
-    generator,
-    interquartile_range,
-    known,
-    median,
-    ratio_of_sums,
-    theil_sen,
-)
+from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable, Quantile, Share, require
+from tidemark.analysis.statistics import BootstrapEstimate, generator, known
 from tidemark.runs.run import Groups, Run
 
 MILLION = 1e6
@@ -50,7 +29,7 @@ def _maximum(run: Run) -> BootstrapEstimate:
 
 def _read_per_event(run: Run) -> BootstrapEstimate:
     rows = run.column("rows")
-    return ratio_of_sums(run.column("poll_ns"), rows * 1000, generator(run.label, "read per event"))
+    return statistics.ratio_of_sums(run.column("poll_ns"), rows * 1000, generator(run.label, "read per event"))
 
 
 def _events(run: Run) -> BootstrapEstimate:
@@ -59,7 +38,7 @@ def _events(run: Run) -> BootstrapEstimate:
 
 def _rate(run: Run, nanoseconds: NDArray[Any], name: str) -> BootstrapEstimate:
     rows = run.column("rows").astype(np.int64) * 1_000_000_000
-    return ratio_of_sums(rows, nanoseconds, generator(run.label, name))
+    return statistics.ratio_of_sums(rows, nanoseconds, generator(run.label, name))
 
 
 def _harness_rate(run: Run) -> BootstrapEstimate:
@@ -72,7 +51,7 @@ def _system_rate(run: Run) -> BootstrapEstimate:
 
 def _growth(run: Run) -> BootstrapEstimate:
     require(run.manifest.operations >= 20, f"needs 20 commits, the run has {run.manifest.operations:,}")
-    return theil_sen(run.column("write_ns"), generator(run.label, "growth")).scaled(1e-6)
+    return statistics.theil_sen(run.column("write_ns"), generator(run.label, "growth")).scaled(1e-6)
 
 
 def _flush(run: Run) -> BootstrapEstimate:
@@ -138,11 +117,6 @@ def _merge_per_row(run: Run) -> BootstrapEstimate:
     return known(merge.seconds / run.manifest.events * 1e6)
 
 
-def _polling(run: Run) -> BootstrapEstimate:
-    polled = dict(run.manifest.time_budget_ns).get("poll", 0)
-    return _percent(polled, run.manifest.elapsed_ns, "polls")
-
-
 def _files_per_commit(run: Run) -> BootstrapEstimate:
     return _counted(run.footprint.files / run.manifest.operations, "files")
 
@@ -181,9 +155,9 @@ def _rate_of_first(run: Run) -> BootstrapEstimate:
     return ages.rate(run.column("rows"), run.column("write_ns"), FIRST_COMMITS, rng)
 
 
-def _harness_share(run: Run) -> BootstrapEstimate:
-    """Return the share of the window's time inside `write`, in %: harness throughput over system throughput."""
-    return _percent(dict(run.manifest.time_budget_ns).get("write", 0), run.manifest.elapsed_ns, "writes")
+def _of_window(run: Run, part: str, what: str) -> BootstrapEstimate:
+    """Return the share of the window inside a part of its budget, in %: for `write`, harness over system throughput."""
+    return _percent(dict(run.manifest.time_budget_ns).get(part, 0), run.manifest.elapsed_ns, what)
 
 
 def _party(group: str) -> str:
@@ -200,7 +174,7 @@ def _of(run: Run, party: str, groups: Groups) -> NDArray[np.float64]:
         if any(value is not None for key, value in given.items() if key.endswith("_address")):
             raise NotAvailable("a server that was not started here is not watched")
         raise NotAvailable("it has no server")
-    return sum_of_groups(groups, names)
+    return metrics.sum_of_groups(groups, names)
 
 
 def _cpu(run: Run, party: str) -> BootstrapEstimate:
@@ -227,23 +201,23 @@ def _percent(part: int, whole: int, what: str) -> BootstrapEstimate:
 WRITE_MEDIAN = Metric(
     "write median", "ms", "Median write", Quantile("write_ns", 0.5), LOWER, "write", "Writes", ("slower", "faster")
 )
-WRITE_IQR = Metric("write IQR", "ms", "Write IQR", InterquartileRange("write_ns"), LOWER)
+WRITE_IQR = Metric("write IQR", "ms", "Write IQR", metrics.InterquartileRange("write_ns"), LOWER)
 WRITE_P90 = Metric("write p90", "ms", "Write p90", Quantile("write_ns", 0.9), LOWER)
 WRITE_P99 = Metric("write p99", "ms", "Write p99", Quantile("write_ns", 0.99), LOWER, "p99")
 WRITE_P999 = Metric("write p99.9", "ms", "Write p99.9", Quantile("write_ns", 0.999), LOWER)
 WRITE_MAX = Metric("write maximum", "ms", "Write maximum", _maximum, LOWER)
 # Poll time per operation: of a batch, or of an event its share of one read.
 READ_MEDIAN = Metric("read median", "ms", "Read median", Quantile("poll_ns", 0.5), LOWER)
-READ_IQR = Metric("read IQR", "ms", "Read IQR", InterquartileRange("poll_ns"), LOWER)
+READ_IQR = Metric("read IQR", "ms", "Read IQR", metrics.InterquartileRange("poll_ns"), LOWER)
 READ_P99 = Metric("read p99", "ms", "Read p99", Quantile("poll_ns", 0.99), LOWER)
 READ_PER_EVENT = Metric("read per event", "µs", "Read per event", _read_per_event, LOWER)
 # The same work in every window of an encoding, whichever system writes: it shows how fast the machine was.
 DECODE_PER_EVENT = Metric("decode per event", "µs", "Decode per event", _decode, LOWER, "decode")
 # MB written to the data's device per second.
-DISK_MEDIAN = Metric("disk median", "MB/s", "Disk median", PerSecond("disk", median, 1e-6))
-DISK_IQR = Metric("disk IQR", "MB/s", "Disk IQR", PerSecond("disk", interquartile_range, 1e-6))
-CPU_MEDIAN = Metric("CPU median", "%", "CPU median", PerSecond("cpu", median))
-CPU_IQR = Metric("CPU IQR", "%", "CPU IQR", PerSecond("cpu", interquartile_range))
+DISK_MEDIAN = Metric("disk median", "MB/s", "Disk median", metrics.PerSecond("disk", statistics.median, 1e-6))
+DISK_IQR = Metric("disk IQR", "MB/s", "Disk IQR", metrics.PerSecond("disk", statistics.interquartile_range, 1e-6))
+CPU_MEDIAN = Metric("CPU median", "%", "CPU median", metrics.PerSecond("cpu", statistics.median))
+CPU_IQR = Metric("CPU IQR", "%", "CPU IQR", metrics.PerSecond("cpu", statistics.interquartile_range))
 EVENTS = Metric("events", "events", "Events", _events, HIGHER)
 # Events by the length of the window, which is the thesis's definition; and by the time inside `write`.
 HARNESS_RATE = Metric(
@@ -269,11 +243,13 @@ GROWTH_TO = {
 WRITE_TAIL = {
     percent: Metric(
         f"write p{percent} of commits 51 to 100", "ms", f"Write p{percent}, commits 51 to 100",
-        PooledQuantile("write_ns", percent / 100, 51, 100), LOWER, f"p{percent}_100",
+        metrics.PooledQuantile("write_ns", percent / 100, 51, 100), LOWER, f"p{percent}_100",
     )
     for percent in (95, 99)
 }  # fmt: skip
-HARNESS_SHARE = Metric("share of write", "%", "Share of the window inside write", _harness_share, HIGHER)
+HARNESS_SHARE = Metric(
+    "share of write", "%", "Share of the window inside write", partial(_of_window, part="write", what="writes"), HIGHER
+)
 GROWTH = Metric(
     "growth", "ms/1,000 commits", "Growth per 1,000 commits", _growth, LOWER, "growth",
     signed=True, scale=WRITE_MEDIAN, heading_unit="ms",
@@ -298,7 +274,7 @@ FIRST_SECONDS = {
 # State of the table before inlined rows are flushed.
 FLUSH_PER_ROW = Metric("flush per row", "µs", "Flush per row", _flush_per_row, LOWER)
 MERGE_PER_ROW = Metric("merge per row", "µs", "Merge per row", _merge_per_row, LOWER)
-POLLING = Metric("share of polling", "%", "Share of polling", _polling, LOWER)
+POLLING = Metric("share of polling", "%", "Share of polling", partial(_of_window, part="poll", what="polls"), LOWER)
 FILES_PER_COMMIT = Metric("files per commit", "files/commit", "Files per commit", _files_per_commit, LOWER)
 DATA_FILES, DATA_BYTES, METADATA_BYTES = (
     Metric(f"{part} {unit}", unit, f"{part.capitalize()} {unit}",

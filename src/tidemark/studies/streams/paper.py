@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from tidemark.analysis.ages import YOUNG
 from tidemark.analysis.formatting import brief, estimate_text, listed, number
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Metric, NotAvailable
-from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.dataset.distribution import MONTH_TRIPS
 from tidemark.runs.runset import RunSet, Series
 from tidemark.runs.serde import spelt
@@ -41,20 +39,16 @@ def streaming(run_set: RunSet) -> dict[str, str]:
 def values(run_set: RunSet) -> dict[str, str]:
     """Return single values by name."""
     batches = sorted({series.batch_size for series in run_set.series if series.mode == BATCH})
+    threads = sorted({series.threads for series in run_set.select()}) or [1]
     made = {
         "batch-size": listed([f"{size:,}" for size in batches]) or "none",
         "encoding": run_set.config.text("encoding", "default"),
         "compression": run_set.config.text("compression", "default"),
-        "threads": _threads(run_set),
+        "threads": f"{listed([f'{count:,}' for count in threads])} thread{'' if threads == [1] else 's'}",
         "producer": listed(sorted({run.manifest.producer_mode for run in run_set.runs})),
         "thesis-rows": f"{MONTH_TRIPS:,}",
     }
     return made | {f"thesis-{name}": value for name, value in published.PUBLICATION.hardware.items()}
-
-
-def _threads(run_set: RunSet) -> str:
-    counts = sorted({series.threads for series in run_set.select()}) or [1]
-    return f"{listed([f'{count:,}' for count in counts])} thread{'' if counts == [1] else 's'}"
 
 
 def parts(measures: Measures, bench: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -74,49 +68,40 @@ def _results(measures: Measures, mode: str) -> dict[str, Any]:
                 {"system": series.title, "missing": series.missing(), "columns": len(heads) - 2, "thesis": thesis}
             )
             continue
-        cells = [_cell(partial(compute, measures, series)) for _, compute in IN_TABLE]
+        cells = [_cell(measures, quantity, series) for _, quantity in IN_TABLE]
         rows.append({"system": series.title, "cells": cells, "thesis": thesis})
     return {"heads": heads, "rows": rows}
 
 
-def _cell(compute: Callable[[], BootstrapEstimate]) -> str:
+def _cell(measures: Measures, quantity: Metric, series: Series) -> str:
     """Format an estimate with its interval; the unit is in the column head."""
     try:
-        return estimate_text(compute().estimate(""))
+        return estimate_text(measures.hot(quantity, series).estimate(""))
     except NotAvailable as absent:
         return f"– ({brief(str(absent))})"
 
 
-def _hot(quantity: Metric) -> Callable[[Measures, Series], BootstrapEstimate]:
-    return lambda measures, series: measures.hot(quantity, series)
-
-
-# Columns of a mode's table in the body of the paper: the head, and the function that computes it for a series.
-IN_TABLE: tuple[tuple[str, Callable[[Measures, Series], BootstrapEstimate]], ...] = (
-    ("Events/s, commits 1 to 100", _hot(RATE_OF_FIRST)),
-    (f"Commit {AGED} (ms)", _hot(WRITE_AT[AGED])),
-    (f"Commit {AGED} over {YOUNG} (×)", _hot(GROWTH_TO[AGED])),
-    ("Median of the window (ms)", _hot(WRITE_MEDIAN)),
+# Columns of a mode's table in the body of the paper: the head, and the quantity of a series' hot runs.
+IN_TABLE = (
+    ("Events/s, commits 1 to 100", RATE_OF_FIRST),
+    (f"Commit {AGED} (ms)", WRITE_AT[AGED]),
+    (f"Commit {AGED} over {YOUNG} (×)", GROWTH_TO[AGED]),
+    ("Median of the window (ms)", WRITE_MEDIAN),
 )
 
 
 def _harness(bench: Mapping[str, Any] | None) -> list[dict[str, str]]:
     """Return the cost of the harness itself; no rows if it was not benchmarked in this workspace."""
-    rows = []
-    for row in bench["rows"] if bench else ():
-        stages = row["stages_us"]
-        rows.append(
-            {
-                "name": str(row["name"]),
-                "rate": number(row["events_per_s"], 3),
-                "range": f"{number(row['least'], 3)} to {number(row['most'], 3)}",
-                "poll": number(stages["poll"], 2),
-                "decode": number(stages["decode"], 2),
-                "assemble": number(stages["assemble"], 2),
-                "bookkeeping": number(stages["bookkeeping"], 2),
-            }
-        )
-    return rows
+    stages = ("poll", "decode", "assemble", "bookkeeping")
+    return [
+        {
+            "name": str(row["name"]),
+            "rate": number(row["events_per_s"], 3),
+            "range": f"{number(row['least'], 3)} to {number(row['most'], 3)}",
+            **{stage: number(row["stages_us"][stage], 2) for stage in stages},
+        }
+        for row in (bench["rows"] if bench else ())
+    ]
 
 
 def _producer(run_set: RunSet) -> str:

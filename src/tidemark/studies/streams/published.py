@@ -7,22 +7,26 @@ by Tidemark's names for them. Printed values are never mixed with Tidemark's.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from tidemark.analysis.formatting import Cell, MissingCell, attempt
-from tidemark.analysis.metrics import Metric
+from tidemark.analysis.formatting import Cell, MissingCell
+from tidemark.analysis.metrics import Metric, NotAvailable, require
 from tidemark.results.publication import Publication
-from tidemark.results.tables.table import IDENTITY, REPEAT, RUN, STATE, SYSTEM, Column, Table, TableBuilder, notes_of
+from tidemark.results.tables import table
+from tidemark.results.tables.table import Column, ComputedColumn, Table, TableBuilder, computed
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import BATCH, MODES, SINGLE
+from tidemark.runs.views import all_hot_runs, all_runs
 from tidemark.studies.streams.metrics import DISK_IQR, DISK_MEDIAN, WRITE_IQR, WRITE_MEDIAN
+from tidemark.studies.streams.tables import HOT_RUNS, IDENTITY
 
-NOTES = notes_of(__file__)
+NOTES = table.notes_of(__file__)
 PUBLICATION = Publication.read(__file__)
 ORIGIN = PUBLICATION.origin
 
@@ -65,12 +69,10 @@ EVENTS_OF_MERGE = 30_000
 
 def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield tables 5.1 to 5.6 and 6.1."""
-    yield _spread(builder, "table-5.1", SINGLE, DISK_MEDIAN, DISK_IQR, PRINTED.disk_mb)
-    yield _spread(builder, "table-5.2", SINGLE, WRITE_MEDIAN, WRITE_IQR, PRINTED.write_ms)
-    yield _flush(builder, "table-5.3", SINGLE)
-    yield _spread(builder, "table-5.4", BATCH, DISK_MEDIAN, DISK_IQR, PRINTED.disk_mb)
-    yield _spread(builder, "table-5.5", BATCH, WRITE_MEDIAN, WRITE_IQR, PRINTED.write_ms)
-    yield _flush(builder, "table-5.6", BATCH)
+    for mode, first in ((SINGLE, 1), (BATCH, 4)):
+        yield _spread(builder, f"table-5.{first}", mode, DISK_MEDIAN, DISK_IQR, PRINTED.disk_mb)
+        yield _spread(builder, f"table-5.{first + 1}", mode, WRITE_MEDIAN, WRITE_IQR, PRINTED.write_ms)
+        yield _flush(builder, f"table-5.{first + 2}", mode)
     yield _footprint(builder)
 
 
@@ -109,41 +111,29 @@ def _spread(
 ) -> Table:
     """Return a table of median and IQR of the first hot run, as in the thesis, and of the median over all hot runs."""
     measures, unit = builder.measures, median.unit
-    rows: list[list[Cell]] = []
-    runs: list[Run] = []
-    for series in builder.run_set.select(mode=mode, harness=False):
-        of_thesis = theirs[mode].get(series.system)
-        ours = [
-            attempt(unit, partial(measures.first_hot, median, series)),
-            attempt(unit, partial(measures.first_hot, iqr, series)),
-            attempt(unit, partial(measures.hot, median, series)),
-        ]
-        samples = None if isinstance(ours[0], MissingCell) else ours[0].n
-        rows.append(
-            [
-                series.title,
-                *ours,
-                len(series.hot_runs),
-                samples,
-                of_thesis.median if of_thesis else None,
-                of_thesis.iqr if of_thesis else None,
-            ]
-        )
-        runs += series.hot_runs
+    medians = {system: each.median for system, each in theirs[mode].items()}
+    iqrs = {system: each.iqr for system, each in theirs[mode].items()}
+
+    def samples(series: Series) -> int | None:
+        with suppress(NotAvailable):
+            return measures.first_hot(median, series).n
+        return None
+
+    columns: list[ComputedColumn[Series]] = [
+        table.SYSTEM_OF_SERIES,
+        computed("median", "Median", partial(measures.first_hot, median), unit, interval=True),
+        computed("iqr", "IQR", partial(measures.first_hot, iqr), unit, interval=True),
+        computed("median_hot", "Median, hot runs", partial(measures.hot, median), unit, interval=True),
+        HOT_RUNS,
+        computed("n", "n", samples),
+        computed("thesis_median", f"Median ({ORIGIN})", lambda series: medians.get(series.system), unit),
+        computed("thesis_iqr", f"IQR ({ORIGIN})", lambda series: iqrs.get(series.system), unit),
+    ]
     what = "Bytes written to disk per second" if median is DISK_MEDIAN else "Write time"
-    columns = (
-        SYSTEM,
-        Column("median", "Median", unit, interval=True),
-        Column("iqr", "IQR", unit, interval=True),
-        Column("median_hot", "Median, hot runs", unit, interval=True),
-        Column("hot_runs", "Hot runs"),
-        Column("n", "n"),
-        Column("thesis_median", f"Median ({ORIGIN})", unit),
-        Column("thesis_iqr", f"IQR ({ORIGIN})", unit),
-    )
     notes = [*(NOTES("bytes-a-second") if median is DISK_MEDIAN else []), *NOTES("spread")]
     title = f"{what} when {mode_words(builder, mode)}: median and interquartile range"
-    return builder.table(name, title, columns, rows, runs, notes)
+    chosen = builder.run_set.select(mode=mode, harness=False)
+    return builder.computed_table(name, title, columns, chosen, all_hot_runs(chosen), notes)
 
 
 def _flush(builder: TableBuilder, name: str, mode: str) -> Table:
@@ -172,10 +162,10 @@ def _flush(builder: TableBuilder, name: str, mode: str) -> Table:
                 ]
             )
     columns = (
-        SYSTEM,
-        REPEAT,
-        RUN,
-        STATE,
+        table.SYSTEM,
+        table.REPEAT,
+        table.RUN,
+        table.STATE,
         Column("flush", "Flush", unit),
         Column("rows", "Rows flushed"),
         Column("per_row", "Flush per row", "µs"),
@@ -193,45 +183,41 @@ def _inlines(series: Series) -> bool:
 
 
 def _footprint(builder: TableBuilder) -> Table:
-    rows: list[list[Cell]] = []
-    runs: list[Run] = []
-    for mode in MODES:
-        for series in builder.run_set.select(mode=mode, harness=False):
-            theirs = PRINTED.files[mode].get(series.system)
-            cells: list[Cell] = [series.title, series.mode_title, len(series.runs)]
-            if series.runs:
-                prints = [run.footprint for run in series.runs]
-                catalogs = [each.catalog_bytes for each in prints if each.catalog_bytes is not None]
-                whole = len(catalogs) == len(prints)
-                cells += [
-                    sum(run.manifest.events for run in series.runs),
-                    sum(each.data_files for each in prints),
-                    sum(each.data_bytes for each in prints) / 1e6,
-                    sum(each.metadata_files for each in prints),
-                    sum(each.metadata_bytes for each in prints) / 1e6,
-                    sum(catalogs) / 1e6 if whole else MissingCell(prints[0].reason or "not measurable"),
-                ]
-            else:
-                cells += [MissingCell(series.missing()), None, None, None, None, None]
-            if theirs:
-                cells += [theirs.data_files, theirs.data_mb, theirs.metadata_files, theirs.metadata_mb]
-            else:
-                cells += [None] * 4
-            rows.append(cells)
-            runs += series.runs
-    columns = (
+    def events(series: Series) -> int:
+        require(series.runs, series.missing())
+        return sum(run.manifest.events for run in series.runs)
+
+    def total(name: str, series: Series) -> int | None:
+        counts: list[int] = [getattr(run.footprint, name) for run in series.runs]
+        return sum(counts) if counts else None
+
+    def megabytes(name: str, series: Series) -> float | None:
+        found = total(name, series)
+        return None if found is None else found / 1e6
+
+    def catalog(series: Series) -> Cell:
+        if any(run.footprint.catalog_bytes is None for run in series.runs):
+            return MissingCell(series.runs[0].footprint.reason or "not measurable")
+        return megabytes("catalog_bytes", series)
+
+    def printed(name: str, series: Series) -> float | None:
+        found: float | None = getattr(PRINTED.files[series.mode].get(series.system), name, None)
+        return found
+
+    columns: list[ComputedColumn[Series]] = [
         *IDENTITY,
-        Column("runs", "Runs"),
-        Column("events", "Events"),
-        Column("data_files", "Data files"),
-        Column("data_mb", "Data", "MB"),
-        Column("metadata_files", "Metadata files"),
-        Column("metadata_mb", "Metadata", "MB"),
-        Column("catalog_mb", "Catalog", "MB"),
-        Column("thesis_data_files", f"Data files ({ORIGIN})"),
-        Column("thesis_data_mb", f"Data ({ORIGIN})", "MB"),
-        Column("thesis_metadata_files", f"Metadata files ({ORIGIN})"),
-        Column("thesis_metadata_mb", f"Metadata ({ORIGIN})", "MB"),
-    )
+        computed("runs", "Runs", lambda series: len(series.runs)),
+        computed("events", "Events", events),
+        computed("data_files", "Data files", partial(total, "data_files")),
+        computed("data_mb", "Data", partial(megabytes, "data_bytes"), "MB"),
+        computed("metadata_files", "Metadata files", partial(total, "metadata_files")),
+        computed("metadata_mb", "Metadata", partial(megabytes, "metadata_bytes"), "MB"),
+        computed("catalog_mb", "Catalog", catalog, "MB"),
+        computed("thesis_data_files", f"Data files ({ORIGIN})", partial(printed, "data_files")),
+        computed("thesis_data_mb", f"Data ({ORIGIN})", partial(printed, "data_mb"), "MB"),
+        computed("thesis_metadata_files", f"Metadata files ({ORIGIN})", partial(printed, "metadata_files")),
+        computed("thesis_metadata_mb", f"Metadata ({ORIGIN})", partial(printed, "metadata_mb"), "MB"),
+    ]
+    chosen = [series for mode in MODES for series in builder.run_set.select(mode=mode, harness=False)]
     title = "Files and bytes of each table"
-    return builder.table("table-6.1", title, columns, rows, runs, NOTES("table-6.1"))
+    return builder.computed_table("table-6.1", title, columns, chosen, all_runs(chosen), NOTES("table-6.1"))

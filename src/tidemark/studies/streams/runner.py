@@ -21,7 +21,6 @@ from tidemark.measure.table_calls import Latencies, hold, read
 from tidemark.measure.warmup import uncounted
 from tidemark.measure.workload import CheckResult, Files, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.runs.manifest import Flush, Merge, Produced, ProducerPart
-from tidemark.runs.proofs import Oracle
 from tidemark.runs.serde import pairs, written
 from tidemark.services.base import files_below
 from tidemark.services.kafka import Kafka
@@ -132,7 +131,10 @@ class StreamRunner(WindowRunner[StreamWindow]):
     def check(self, window: StreamWindow, last: bool, show: ProgressCallback) -> CheckResult:
         show("oracle")
         self._refuse_late_files()
-        verdict = self._ask_the_oracle(window)
+        # Before any other request, which could trigger a late commit.
+        verdict = consult(self.system, window.rows, window.operations, self._commits_before)
+        if not verdict.verdict:
+            raise OracleError(f"{difference(verdict, window.operations)}. The run is not counted.")
         show("flush and footprint")
         footprint = self.system.footprint()
         maintained = last and self._settings.maintenance
@@ -167,13 +169,6 @@ class StreamRunner(WindowRunner[StreamWindow]):
                 "later: a write returns once its rows are committed. The run is not counted."
             )
 
-    def _ask_the_oracle(self, window: StreamWindow) -> Oracle:
-        """Check the table before any other request, which could trigger a late commit. Raises OracleError."""
-        verdict = consult(self.system, window.rows, window.operations, self._commits_before)
-        if not verdict.verdict:
-            raise OracleError(f"{difference(verdict, window.operations)}. The run is not counted.")
-        return verdict
-
     def _check_rows(self, window: StreamWindow, what: str, done: Flush | Merge | None) -> None:
         """Raise OracleError if a flush or merge changed the table's rows; it must only move them."""
         if done is not None and not consult(self.system, window.rows).verdict:
@@ -193,7 +188,12 @@ class StreamRunner(WindowRunner[StreamWindow]):
         )
         return RunMetadata(
             system=system_part(self._test_bed.variant, self.system, self._codec.schema),
-            versions=libraries(),
+            versions={
+                "confluent-kafka": confluent_kafka.__version__,
+                "librdkafka": confluent_kafka.libversion()[0],
+                "PyArrow": pa.__version__,
+                "Python": platform.python_version(),
+            },
             marks=marks(window),
             logical_bytes=round(sizes.arrow_bytes * window.rows),
             producer=producer,
@@ -214,16 +214,6 @@ def marks(window: StreamWindow) -> tuple[str, ...]:
     if abs(unaccounted) > UNACCOUNTED_SHARE:
         found.append(f"unaccounted: {100 * unaccounted:.2f} % of the window is in no part of the time budget")
     return tuple(found)
-
-
-def libraries() -> dict[str, str]:
-    """Return the versions of the libraries that read and decode the stream."""
-    return {
-        "confluent-kafka": confluent_kafka.__version__,
-        "librdkafka": confluent_kafka.libversion()[0],
-        "PyArrow": pa.__version__,
-        "Python": platform.python_version(),
-    }
 
 
 @contextmanager

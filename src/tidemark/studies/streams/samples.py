@@ -13,17 +13,6 @@ import pyarrow.parquet as pq
 
 GROW = 1 << 16  # operations by which the arrays grow: 2.5 MB
 ROWS_AT_ONCE = 1 << 20
-OPERATIONS = pa.schema(
-    [
-        ("first_id", pa.int64()),
-        ("rows", pa.int32()),
-        ("poll_ns", pa.int64()),
-        ("decode_ns", pa.int64()),
-        ("assemble_ns", pa.int64()),
-        ("write_ns", pa.int64()),
-        ("start_ns", pa.int64()),
-    ]
-)
 COLUMNS = {
     "first_id": "id of the first event of the write",
     "rows": "events of the write",
@@ -33,6 +22,7 @@ COLUMNS = {
     "write_ns": "the write: the call of the system, until it has returned",
     "start_ns": "begin of the operation",
 }
+OPERATIONS = pa.schema([(name, pa.int32() if name == "rows" else pa.int64()) for name in COLUMNS])
 
 Numbers = npt.NDArray[np.int64]
 
@@ -72,18 +62,6 @@ class Samples:
         columns += [pa.array(self.column(name)[first : first + count]) for name in names]
         return pa.Table.from_arrays(columns, schema=OPERATIONS)
 
-    def write_parquet(self, path: Path) -> None:
-        """Write operations.parquet a million rows at a time, so that 10 million operations take no more memory."""
-        with pq.ParquetWriter(
-            path,
-            OPERATIONS,
-            compression="zstd",
-            use_dictionary=False,
-            column_encoding=dict.fromkeys(OPERATIONS.names, "DELTA_BINARY_PACKED"),
-        ) as writer:
-            for first in range(0, self.count, ROWS_AT_ONCE):
-                writer.write_table(self.table(first, min(ROWS_AT_ONCE, self.count - first)))
-
 
 @dataclass(slots=True)
 class StreamWindow:
@@ -122,8 +100,16 @@ class StreamWindow:
         return self.samples.column("write")
 
     def write_parquet(self, path: Path) -> None:
-        """Write operations.parquet."""
-        self.samples.write_parquet(path)
+        """Write operations.parquet a million rows at a time, so that 10 million operations take no more memory."""
+        with pq.ParquetWriter(
+            path,
+            OPERATIONS,
+            compression="zstd",
+            use_dictionary=False,
+            column_encoding=dict.fromkeys(OPERATIONS.names, "DELTA_BINARY_PACKED"),
+        ) as writer:
+            for first in range(0, self.operations, ROWS_AT_ONCE):
+                writer.write_table(self.samples.table(first, min(ROWS_AT_ONCE, self.operations - first)))
 
     def budget(self) -> dict[str, int]:
         """Return the wall-clock time by part; the parts sum to `elapsed_ns`, and `rest` is what no part covers."""

@@ -117,20 +117,16 @@ class StreamsSection:
     def settings(self, mode: str) -> StreamSettings:
         """Return the settings of a series in `mode`, without those of sweeps."""
         given = self.given
+        same = ("threads", "compression", "encoding", "producer", "maintenance", "evict")
         return StreamSettings(
             mode=mode,
             batch_size=given["batch_size"] if mode == BATCH else 1,
-            threads=given["threads"],
-            compression=given["compression"],
-            encoding=given["encoding"],
-            producer=given["producer"],
             overlap=given["overlap"] and mode == BATCH,
             read_ahead=given["read_ahead"] if mode == SINGLE else 1,
-            maintenance=given["maintenance"],
             chunks=given["chunks"] if mode == BATCH else ONE_CHUNK,
-            evict=given["evict"],
             commits=self.protocol.commits,
             least_seconds=self.protocol.least_seconds,
+            **{key: given[key] for key in same},
         )
 
 

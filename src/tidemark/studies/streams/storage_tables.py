@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, growth_verdict
-from tidemark.analysis.metrics import require
-from tidemark.analysis.statistics import BootstrapEstimate, generator, median
+from tidemark.analysis.metrics import NotAvailable, require
+from tidemark.analysis.statistics import BootstrapEstimate, Estimate, generator, median
 from tidemark.measure.table_calls import Latencies
-from tidemark.results.tables.table import (
-    IDENTITY,
-    OF_SWEEPS,
-    REPEAT,
-    RUN,
-    STATE,
-    SWEEP,
-    SYSTEM,
-    Column,
-    Table,
-    TableBuilder,
-    notes_of,
-)
+from tidemark.results.tables import table
+from tidemark.results.tables.table import Column, ComputedColumn, Row, Table, TableBuilder, computed, part_column
+from tidemark.runs.circumstances import Disk
 from tidemark.runs.run import Run
 from tidemark.runs.serde import spelt
 from tidemark.runs.spec import SINGLE
-from tidemark.runs.views import last_hot
+from tidemark.runs.views import all_hot_runs, all_runs, last_hot
 from tidemark.studies.streams import published
 from tidemark.studies.streams.metrics import GROWTH, WRITE_AMPLIFICATION, WRITE_MEDIAN
 from tidemark.studies.streams.settings import FLUSHED, STREAMED, NotRead, StreamRecord
+from tidemark.studies.streams.tables import IDENTITY, OF_RUN, RUN
 
-NOTES = notes_of(__file__)
+NOTES = table.notes_of(__file__)
 MB = 1e6
 FORMAT = "DuckLake"
 LIMIT = "data_inlining_row_limit"  # key in the system's settings
@@ -39,7 +30,7 @@ NO_FLUSH = "nothing is inlined, so there is nothing to flush"
 NOT_READ = "its table was not read"
 ANSWERS = ("count(*), first", "count(*), again", "sum, first", "sum, again")
 INLINING_COLUMNS = (
-    SYSTEM, SWEEP, Column("batch", "Events a write"), Column("catalog", "Catalog"),
+    table.SYSTEM, table.SWEEP, Column("batch", "Events a write"), Column("catalog", "Catalog"),
     Column("limit", "Inlined up to", "rows"), Column("write", WRITE_MEDIAN.title, WRITE_MEDIAN.unit, interval=True),
     Column("rows", "Rows flushed"), Column("flush", "Flush", "s"),
     *(Column(f"before_{place}", f"Before: {words}", "s") for place, words in enumerate(ANSWERS, 1)),
@@ -48,16 +39,6 @@ INLINING_COLUMNS = (
 AXIS = "commits"
 PARTS = 5  # of a window; the first and the last are compared
 MILLISECONDS = 1e-6  # per nanosecond
-AGE_COLUMNS = (
-    SYSTEM, Column("options", "Set to"), Column("batch", "Events a write"), RUN, Column("commits", "Commits"),
-    Column("asked", "Commits asked for"), Column("seconds", "Window", "s"),
-    Column("first", "Median write, first fifth", "ms", interval=True),
-    Column("last", "Median write, last fifth", "ms", interval=True),
-    Column("ratio", "Last over first", "x", interval=True),
-    Column("growth", "Growth, 1,000 commits", "ms", interval=True), Column("verdict", "Verdict"),
-    Column("data_files", "Data files"), Column("metadata_files", "Metadata files"),
-    Column("metadata", "Metadata and catalog", "MB"), Column("count", "count(*), first", "s"),
-)  # fmt: skip
 
 
 def build(builder: TableBuilder) -> Iterator[Table]:
@@ -71,97 +52,93 @@ def build(builder: TableBuilder) -> Iterator[Table]:
 
 def _footprint(builder: TableBuilder) -> Table:
     """Return table footprint: bytes per event on disk, and bytes that reached the device per byte of data."""
-    rows: list[list[Cell]] = []
-    runs: list[Run] = []
-    for series in builder.run_set.select(harness=False):
-        run = last_hot(series)
-        if run is None:
-            rows.append([series.title, series.mode_title, None, MissingCell(series.missing()), *[None] * 10])
-            continue
-        runs += [run, *series.hot_runs]
-        m, f, after = run.manifest, run.footprint, run.manifest.footprint_after_flush
-        known = f.catalog_bytes is not None
-        stored = f.bytes + (f.catalog_bytes or 0)
-        rows.append(
-            [
-                series.title,
-                series.mode_title,
-                run.number,
-                m.events,
-                f.data_files / m.operations,
-                f.metadata_files / m.operations,
-                f.data_bytes / f.data_files if f.data_files else None,
-                f.data_bytes / m.events,
-                f.metadata_bytes / m.events,
-                f.catalog_bytes / m.events
-                if f.catalog_bytes is not None
-                else MissingCell(f.reason or "not measurable"),
-                m.logical_bytes / m.events,
-                stored / m.logical_bytes if known and m.logical_bytes else MissingCell(f.reason or "not measurable"),
-                after.data_bytes / m.events if after else None,
-                attempt("", partial(builder.measures.hot, WRITE_AMPLIFICATION, series)),
-            ]
-        )
-    columns = (
-        *IDENTITY,
+
+    def per_commit(key: str, title: str, count: Callable[[Run], int]) -> ComputedColumn[Row[Run]]:
+        return part_column(key, f"{title} per commit", lambda run: count(run) / run.manifest.operations)
+
+    def per_event(key: str, title: str, count: Callable[[Run], int]) -> ComputedColumn[Row[Run]]:
+        return part_column(key, f"{title} per event", lambda run: count(run) / run.manifest.events, "B")
+
+    def events(row: Row[Run]) -> Cell:
+        return row.shown.manifest.events if row.shown else MissingCell(row.series.missing())
+
+    def file_bytes(run: Run) -> float | None:
+        return run.footprint.data_bytes / run.footprint.data_files if run.footprint.data_files else None
+
+    def stored_ratio(run: Run) -> float:
+        logical = require(run.manifest.logical_bytes, run.footprint.reason or "not measurable")
+        return (run.footprint.bytes + _catalog_bytes(run)) / logical
+
+    def after_flush(run: Run) -> float | None:
+        after = run.manifest.footprint_after_flush
+        return after.data_bytes / run.manifest.events if after else None
+
+    def amplification(row: Row[Run]) -> BootstrapEstimate | None:
+        return builder.measures.hot(WRITE_AMPLIFICATION, row.series) if row.shown else None
+
+    columns: list[ComputedColumn[Row[Run]]] = [
+        *table.series_columns(*IDENTITY),
         RUN,
-        Column("events", "Events"),
-        Column("data_files", "Data files per commit"),
-        Column("metadata_files", "Metadata files per commit"),
-        Column("file_bytes", "Bytes per data file", "B"),
-        Column("data", "Data per event", "B"),
-        Column("metadata", "Metadata per event", "B"),
-        Column("catalog", "Catalog per event", "B"),
-        Column("logical", "Arrow bytes per event", "B"),
-        Column("stored_ratio", "Stored per Arrow byte"),
-        Column("after_flush", "Data per event after flush", "B"),
-        Column("write_amplification", "Written to the device per Arrow byte", interval=True),
-    )
+        computed("events", "Events", events),
+        per_commit("data_files", "Data files", lambda run: run.footprint.data_files),
+        per_commit("metadata_files", "Metadata files", lambda run: run.footprint.metadata_files),
+        part_column("file_bytes", "Bytes per data file", file_bytes, "B"),
+        per_event("data", "Data", lambda run: run.footprint.data_bytes),
+        per_event("metadata", "Metadata", lambda run: run.footprint.metadata_bytes),
+        per_event("catalog", "Catalog", _catalog_bytes),
+        per_event("logical", "Arrow bytes", lambda run: run.manifest.logical_bytes),
+        part_column("stored_ratio", "Stored per Arrow byte", stored_ratio),
+        part_column("after_flush", "Data per event after flush", after_flush, "B"),
+        computed("write_amplification", "Written to the device per Arrow byte", amplification, interval=True),
+    ]
+    chosen = builder.run_set.select(harness=False)
+    rows: list[Row[Run]] = [Row(series, last_hot(series)) for series in chosen]
+    runs = [*all_hot_runs(chosen), *(row.shown for row in rows if row.shown)]
     title = "Footprint per event and write amplification"
-    return builder.table("footprint", title, columns, rows, runs, NOTES("footprint"))
+    return builder.computed_table("footprint", title, columns, rows, runs, NOTES("footprint"))
+
+
+def _catalog_bytes(run: Run) -> int:
+    if run.footprint.catalog_bytes is None:
+        raise NotAvailable(run.footprint.reason or "not measurable")
+    return run.footprint.catalog_bytes
 
 
 def _disk(builder: TableBuilder) -> Table:
     """Return table disk: bytes that reached the disk in each window and by its sync, by writer, and the charge."""
-    rows: list[list[Cell]] = []
-    for series in builder.run_set.series:
-        for run in series.runs:
-            disk = run.manifest.disk
-            charged = disk.charged_bytes
-            identity: list[Cell] = [series.title, series.mode_title, series.sweep, series.repeat_of(run), run.number]
-            rows.append(
-                [
-                    *identity,
-                    run.state,
-                    charged / MB if charged is not None else MissingCell(disk.why_not_charged or "not known"),
-                    *(_in_mb(each) for each in (disk.window_bytes, disk.sync_bytes, disk.stream_bytes)),
-                    disk.sync_seconds,
-                    *(_in_mb(each) for each in (disk.left_bytes, disk.rest_bytes)),
-                    disk.settle_seconds,
-                    ", ".join(f"{name} {count / MB:.2f}" for name, count in disk.written_by if count is not None)
-                    or None,
-                ]
-            )
-    columns = (
-        *OF_SWEEPS,
-        RUN,
-        STATE,
-        Column("charged", "Charged to the system", "MB"),
-        Column("window", "In the window", "MB"),
-        Column("sync", "By the sync after it", "MB"),
-        Column("stream", "Written by the stream", "MB"),
-        Column("sync_seconds", "Sync took", "s"),
-        Column("left", "Unwritten at the opening", "MB"),
-        Column("rest", "Unwritten at rest", "MB"),
-        Column("settle", "Settling took", "s"),
-        Column("written_by", "Sent to storage by (MB)"),
-    )
+
+    def in_mb(key: str, title: str, count: Callable[[Disk], int | None]) -> ComputedColumn[Row[Run]]:
+        def value(run: Run) -> float | None:
+            found = count(run.manifest.disk)
+            return None if found is None else found / MB
+
+        return part_column(key, title, value, "MB")
+
+    def charged(run: Run) -> Cell:
+        disk = run.manifest.disk
+        why_not = MissingCell(disk.why_not_charged or "not known")
+        return why_not if disk.charged_bytes is None else disk.charged_bytes / MB
+
+    def written_by(run: Run) -> str | None:
+        named = (f"{name} {count / MB:.2f}" for name, count in run.manifest.disk.written_by if count is not None)
+        return ", ".join(named) or None
+
+    columns: list[ComputedColumn[Row[Run]]] = [
+        *table.series_columns(*IDENTITY, computed("sweep", "Sweep", lambda series: series.sweep)),
+        *OF_RUN,
+        part_column("charged", "Charged to the system", charged, "MB"),
+        in_mb("window", "In the window", lambda disk: disk.window_bytes),
+        in_mb("sync", "By the sync after it", lambda disk: disk.sync_bytes),
+        in_mb("stream", "Written by the stream", lambda disk: disk.stream_bytes),
+        part_column("sync_seconds", "Sync took", lambda run: run.manifest.disk.sync_seconds, "s"),
+        in_mb("left", "Unwritten at the opening", lambda disk: disk.left_bytes),
+        in_mb("rest", "Unwritten at rest", lambda disk: disk.rest_bytes),
+        part_column("settle", "Settling took", lambda run: run.manifest.disk.settle_seconds, "s"),
+        part_column("written_by", "Sent to storage by (MB)", written_by),
+    ]
+    rows: list[Row[Run]] = [Row(series, run) for series in builder.run_set.series for run in series.runs]
     title = "Bytes that reached the disk, and the share charged to the system"
-    return builder.table("disk", title, columns, rows, builder.run_set.runs, NOTES("disk"))
-
-
-def _in_mb(count: int | None) -> float | None:
-    return None if count is None else count / MB
+    return builder.computed_table("disk", title, columns, rows, builder.run_set.runs, NOTES("disk"))
 
 
 def _flush_and_merge(builder: TableBuilder) -> Table:
@@ -184,14 +161,13 @@ def _flush_and_merge(builder: TableBuilder) -> Table:
     flushes = published.PRINTED.flush_s[SINGLE]
     theirs = f"DuckLake ({published.ORIGIN})"
     events = published.EVENTS_OF_MERGE
-    rows.append([theirs, SINGLE, None, None, "flush of inlined rows", events, None, None, flushes[1], None])
-    rows[-1][-1] = flushes[1] / events * 1e6
-    rows.append([theirs, SINGLE, None, None, "merge of small files", events, events, None, published.MERGE_S, None])
-    rows[-1][-1] = published.MERGE_S / events * 1e6
+    merge_of_theirs = ("merge of small files", events, published.MERGE_S)
+    for what, files, seconds in (("flush of inlined rows", None, flushes[1]), merge_of_theirs):
+        rows.append([theirs, SINGLE, None, None, what, events, files, None, seconds, seconds / events * 1e6])
     columns = (
-        *IDENTITY,
-        REPEAT,
-        RUN,
+        *table.IDENTITY,
+        table.REPEAT,
+        table.RUN,
         Column("what", "Maintenance"),
         Column("rows", "Rows"),
         Column("files_before", "Files before"),
@@ -247,28 +223,48 @@ def _answers(found: Latencies | NotRead) -> list[Cell]:
 
 def _age(builder: TableBuilder) -> Iterator[Table]:
     """Yield table age, the growth of the time of a commit, if a sweep varies the number of commits."""
-    rows: list[list[Cell]] = []
-    runs: list[Run] = []
-    asked = False
-    for series in builder.run_set.series:
-        if builder.run_set.axis_of(series.sweep) != AXIS or series.stack != builder.run_set.stack:
-            continue
-        asked = True
-        if not series.runs:
-            rows.append(
-                [series.title, None, series.batch_size, *[MissingCell(series.missing())] * (len(AGE_COLUMNS) - 3)]
-            )
-        for run in series.runs:
-            runs.append(run)
-            rows.append([series.title, _options(run), series.batch_size, run.number, *_age_cells(builder, run)])
-    if asked:
+
+    def options(row: Row[Run]) -> str | None:
+        if row.shown is None:
+            return None
+        given = row.shown.manifest.system.options
+        return ", ".join(f"{name} = {spelt(value)}" for name, value in given) or "as it comes"
+
+    def growth(run: Run) -> Estimate | MissingCell:
+        return attempt(GROWTH.unit, partial(builder.measures.of_run, GROWTH, run))
+
+    def catalog_mb(run: Run) -> float:
+        return (run.footprint.metadata_bytes + _catalog_bytes(run)) / MB
+
+    def count(run: Run) -> Cell:
+        read = dict(run.record(StreamRecord).reads).get(STREAMED, NotRead(NOT_READ))
+        return MissingCell(read.why_not) if isinstance(read, NotRead) else read.count_s[0]
+
+    first, last = partial(part_median, place=0), partial(part_median, place=PARTS - 1)
+    columns: list[ComputedColumn[Row[Run]]] = [
+        *table.series_columns(table.SYSTEM_OF_SERIES),
+        computed("options", "Set to", options),
+        computed("batch", "Events a write", lambda row: row.series.batch_size),
+        RUN,
+        part_column("commits", "Commits", lambda run: run.manifest.operations),
+        part_column("asked", "Commits asked for", lambda run: int(dict(run.manifest.config)[AXIS])),
+        part_column("seconds", "Window", lambda run: run.elapsed_s, "s"),
+        part_column("first", "Median write, first fifth", first, "ms", interval=True),
+        part_column("last", "Median write, last fifth", last, "ms", interval=True),
+        part_column("ratio", "Last over first", lambda run: last(run).ratio(first(run)), "x", interval=True),
+        part_column("growth", "Growth, 1,000 commits", growth, "ms", interval=True),
+        part_column("verdict", "Verdict", lambda run: growth_verdict(growth(run))),
+        part_column("data_files", "Data files", lambda run: run.footprint.data_files),
+        part_column("metadata_files", "Metadata files", lambda run: run.footprint.metadata_files),
+        part_column("metadata", "Metadata and catalog", catalog_mb, "MB"),
+        part_column("count", "count(*), first", count, "s"),
+    ]
+    run_set = builder.run_set
+    chosen = [each for each in run_set.series if run_set.axis_of(each.sweep) == AXIS and each.stack == run_set.stack]
+    rows: list[Row[Run]] = [row for each in chosen for row in Row.of(each, each.runs, each.missing())]
+    if chosen:
         title = "A commit's time against the age of its table"
-        yield builder.table("age", title, AGE_COLUMNS, rows, runs, NOTES("age"))
-
-
-def _options(run: Run) -> str:
-    """Return the system's configured options as text."""
-    return ", ".join(f"{name} = {spelt(value)}" for name, value in run.manifest.system.options) or "as it comes"
+        yield builder.computed_table("age", title, columns, rows, all_runs(chosen), NOTES("age"))
 
 
 def part_median(run: Run, place: int) -> BootstrapEstimate:
@@ -278,26 +274,3 @@ def part_median(run: Run, place: int) -> BootstrapEstimate:
     require(size != 0, f"needs {PARTS} commits, the run has {len(write)}")
     found = write[:size] if place == 0 else write[-size:]
     return median(BlockSample.prepare(found, generator(run.label, "age", place))).scaled(MILLISECONDS)
-
-
-def _age_cells(builder: TableBuilder, run: Run) -> list[Cell]:
-    """Return the cells from the number of commits on."""
-    manifest, footprint = run.manifest, run.footprint
-    first, last = (partial(part_median, run, place) for place in (0, PARTS - 1))
-    growth = attempt(GROWTH.unit, partial(builder.measures.of_run, GROWTH, run))
-    read = dict(run.record(StreamRecord).reads).get(STREAMED, NotRead(NOT_READ))
-    bytes_ = None if footprint.catalog_bytes is None else footprint.metadata_bytes + footprint.catalog_bytes
-    return [
-        manifest.operations,
-        int(dict(manifest.config)[AXIS]),
-        run.elapsed_s,
-        attempt("ms", first),
-        attempt("ms", last),
-        attempt("x", lambda: last().ratio(first())),
-        growth,
-        growth_verdict(growth),
-        footprint.data_files,
-        footprint.metadata_files,
-        MissingCell(footprint.reason or "not measurable") if bytes_ is None else bytes_ / 1e6,
-        MissingCell(read.why_not) if isinstance(read, NotRead) else read.count_s[0],
-    ]

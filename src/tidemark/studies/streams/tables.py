@@ -3,55 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import combinations
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison, growth_verdict
-from tidemark.analysis.metrics import BEYOND, Metric
+from tidemark.analysis.metrics import BEYOND, Metric, NotAvailable, require
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate
 from tidemark.measure.workload import Evict
-from tidemark.results.tables.table import IDENTITY, PER_RUN, Column, Table, TableBuilder, notes_of, tables_by
+from tidemark.results.tables import table
+from tidemark.results.tables.table import Column, ComputedColumn, Row, Table, TableBuilder, computed, part_column
 from tidemark.runs.run import STATES, Run
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import MODES, STAGES
-from tidemark.runs.views import twins
+from tidemark.runs.views import all_hot_runs, twins
 from tidemark.studies.streams import metrics
 from tidemark.studies.streams.settings import StreamSettings
 
-NOTES = notes_of(__file__)
-
-
-def _identity(series: Series, run: Run) -> list[Cell]:
-    """Return the cells of PER_RUN."""
-    return [series.title, series.mode_title, series.repeat_of(run), run.number, run.state]
+NOTES = table.notes_of(__file__)
+IDENTITY: tuple[ComputedColumn[Series], ...] = (
+    table.SYSTEM_OF_SERIES,
+    computed("mode", "Mode", lambda series: series.mode_title),
+)
+HOT_RUNS: ComputedColumn[Series] = computed("hot_runs", "Hot runs", lambda series: len(series.hot_runs))
+RUN: ComputedColumn[Row[Run]] = part_column("run", "Run", lambda run: run.number)
+OF_RUN: list[ComputedColumn[Row[Run]]] = [
+    computed("repeat", "Repeat", lambda row: row.series.repeat_of(row.shown) if row.shown else None),
+    RUN,
+    part_column("state", "State", lambda run: run.state),
+]
 
 
 def _throughput(builder: TableBuilder) -> Table:
     """Return table throughput: both throughputs of every run, and of the typical hot run."""
     measures = builder.measures
-    rows: list[list[Cell]] = []
-    for series in builder.run_set.select():
-        for run in series.runs:
-            harness = attempt("events/s", partial(measures.of_run, metrics.HARNESS_RATE, run))
-            system = attempt("events/s", partial(measures.of_run, metrics.SYSTEM_RATE, run))
-            rows.append([*_identity(series, run), run.manifest.events, harness, system, _share(harness, system)])
-        harness = attempt("events/s", partial(measures.hot, metrics.HARNESS_RATE, series))
-        system = attempt("events/s", partial(measures.hot, metrics.SYSTEM_RATE, series))
-        row: list[Cell] = [series.title, series.mode_title, None, None, "hot runs", None]
-        rows.append([*row, harness, system, _share(harness, system)])
-    columns = (
-        *PER_RUN,
-        Column("events", "Events"),
-        Column("harness", "Harness throughput", "events/s", interval=True),
-        Column("system_rate", "System throughput", "events/s", interval=True),
-        Column("share", "Harness / system", "%"),
-    )
+
+    def rate(quantity: Metric, row: Row[Run]) -> BootstrapEstimate:
+        return measures.of_run(quantity, row.shown) if row.shown else measures.hot(quantity, row.series)
+
+    def share(row: Row[Run]) -> float | None:
+        with suppress(NotAvailable):
+            return 100 * rate(metrics.HARNESS_RATE, row).value / rate(metrics.SYSTEM_RATE, row).value
+        return None
+
+    columns: list[ComputedColumn[Row[Run]]] = [
+        *table.series_columns(*IDENTITY),
+        *OF_RUN[:2],
+        computed("state", "State", lambda row: row.shown.state if row.shown else "hot runs"),
+        part_column("events", "Events", lambda run: run.manifest.events),
+        computed("harness", "Harness throughput", partial(rate, metrics.HARNESS_RATE), "events/s", interval=True),
+        computed("system_rate", "System throughput", partial(rate, metrics.SYSTEM_RATE), "events/s", interval=True),
+        computed("share", "Harness / system", share, "%"),
+    ]
+    rows: list[Row[Run]] = [Row(series, run) for series in builder.run_set.select() for run in (*series.runs, None)]
     title = "Harness and system throughput of every run"
-    return builder.table("throughput", title, columns, rows, builder.run_set.runs, NOTES("throughput"))
-
-
-def _share(part: Estimate | MissingCell, whole: Estimate | MissingCell) -> Cell:
-    return None if isinstance(part, MissingCell) or isinstance(whole, MissingCell) else 100 * part.value / whole.value
+    return builder.computed_table("throughput", title, columns, rows, builder.run_set.runs, NOTES("throughput"))
 
 
 def _latency(builder: TableBuilder) -> Table:
@@ -60,23 +66,27 @@ def _latency(builder: TableBuilder) -> Table:
         metrics.WRITE_MEDIAN, metrics.WRITE_IQR, metrics.WRITE_P90, metrics.WRITE_P99, metrics.WRITE_P999,
         metrics.WRITE_MAX, metrics.READ_MEDIAN, metrics.READ_P99,
     )  # fmt: skip
-    rows: list[list[Cell]] = []
-    for series in builder.run_set.select():
-        for run in series.runs:
-            cells = [attempt(quantity.unit, partial(builder.measures.of_run, quantity, run)) for quantity in asked]
-            rows.append([*_identity(series, run), run.manifest.operations, *cells])
-        if not series.runs:
-            rows.append([series.title, series.mode_title, *[None] * 4, MissingCell(series.missing()), *[None] * 7])
-    columns = (
-        *PER_RUN,
-        Column("n", "n"),
-        *(
-            Column(_key(quantity), quantity.name[0].upper() + quantity.name[1:], quantity.unit, interval=True)
-            for quantity in asked
-        ),
-    )
-    notes = [*NOTES("latency", beyond=BEYOND), *reading_notes(builder.run_set.select())]
-    return builder.table("latency", "Write and read times of every run", columns, rows, builder.run_set.runs, notes)
+
+    def column(quantity: Metric) -> ComputedColumn[Row[Run]]:
+        def value(row: Row[Run]) -> Cell | BootstrapEstimate:
+            if row.shown is None:
+                return MissingCell(row.series.missing()) if quantity is asked[0] else None
+            return builder.measures.of_run(quantity, row.shown)
+
+        key, title = quantity.name.replace(" ", "_").replace(".", ""), quantity.name[0].upper() + quantity.name[1:]
+        return computed(key, title, value, quantity.unit, interval=True)
+
+    columns: list[ComputedColumn[Row[Run]]] = [
+        *table.series_columns(*IDENTITY),
+        *OF_RUN,
+        part_column("n", "n", lambda run: run.manifest.operations),
+        *map(column, asked),
+    ]
+    chosen = builder.run_set.select()
+    rows: list[Row[Run]] = [row for series in chosen for row in Row.of(series, series.runs)]
+    notes = [*NOTES("latency", beyond=BEYOND), *reading_notes(chosen)]
+    title = "Write and read times of every run"
+    return builder.computed_table("latency", title, columns, rows, builder.run_set.runs, notes)
 
 
 def reading_notes(series: Sequence[Series]) -> tuple[str, ...]:
@@ -91,138 +101,117 @@ def reading_notes(series: Sequence[Series]) -> tuple[str, ...]:
     )
 
 
-def _key(quantity: Metric) -> str:
-    return quantity.name.replace(" ", "_").replace(".", "")
-
-
 def _growth(builder: TableBuilder) -> Table:
     """Return table growth: the Theil-Sen slope of the write time with the number of commits."""
-    rows: list[list[Cell]] = []
-    runs: list[Run] = []
-    for series in builder.run_set.select():
-        slope = attempt(metrics.GROWTH.unit, partial(builder.measures.hot, metrics.GROWTH, series))
-        aged = [
-            attempt(each.unit, partial(builder.measures.hot, each, series))
-            for each in (*metrics.WRITE_AT.values(), *metrics.GROWTH_TO.values())
-        ]
-        commits = sum(run.manifest.operations for run in series.hot_runs)
-        rows.append(
-            [series.title, series.mode_title, len(series.hot_runs), commits, *aged, slope, growth_verdict(slope)]
-        )
-        runs += series.hot_runs
-    columns = (
+    measures = builder.measures
+
+    def slope(series: Series) -> Estimate | MissingCell:
+        return attempt(metrics.GROWTH.unit, partial(measures.hot, metrics.GROWTH, series))
+
+    columns: list[ComputedColumn[Series]] = [
         *IDENTITY,
-        Column("hot_runs", "Hot runs"),
-        Column("commits", "Commits"),
+        HOT_RUNS,
+        computed("commits", "Commits", lambda series: sum(run.manifest.operations for run in series.hot_runs)),
         *(
-            Column(each.key, each.title, each.unit, interval=True)
+            computed(each.key, each.title, partial(measures.hot, each), each.unit, interval=True)
             for each in (*metrics.WRITE_AT.values(), *metrics.GROWTH_TO.values())
         ),
-        Column("growth", "Growth per 1,000 commits", "ms", interval=True),
-        Column("verdict", "Write time"),
-    )
+        computed("growth", "Growth per 1,000 commits", slope, "ms", interval=True),
+        computed("verdict", "Write time", lambda series: growth_verdict(slope(series))),
+    ]
+    chosen = builder.run_set.select()
     title = "Growth of the write time with the number of commits"
-    return builder.table("growth", title, columns, rows, runs, NOTES("growth"))
-
-
-FLOOR_COLUMNS = (
-    Column("write_floor", "Noise floor of write times", "%"),
-    Column("rate_floor", "Noise floor of throughput", "%"),
-)
+    return builder.computed_table("growth", title, columns, chosen, all_hot_runs(chosen), NOTES("growth"))
 
 
 def _ratios(builder: TableBuilder) -> Table:
     """Return table ratios: every pair of systems in a mode, hot runs compared with hot runs."""
-    measures = builder.measures
-    rows: list[list[Cell]] = []
-    runs: list[Run] = []
-    with_floors = (metrics.WRITE_MEDIAN, metrics.HARNESS_RATE) if twins(builder.run_set.select(harness=False)) else ()
-    for mode in MODES:
-        series = [each for each in builder.run_set.select(mode=mode, harness=False) if each.hot_runs]
-        runs += [run for each in series for run in each.hot_runs]
-        floors = [attempt("%", partial(measures.noise_floor, each, mode)) for each in with_floors]
-        for a, b in combinations(series, 2):
-            times = attempt("", partial(measures.ratio, metrics.WRITE_MEDIAN, a, b))
-            rates = attempt("", partial(measures.ratio, metrics.HARNESS_RATE, a, b))
-            delta = attempt("", partial(measures.dominance, "write_ns", a, b))
-            verdict = comparison(partial(measures.ratio, metrics.WRITE_MEDIAN, a, b))
-            rows.append([a.title, b.title, a.mode_title, times, rates, delta, verdict, *floors])
-    columns = (
-        Column("a", "A"),
-        Column("b", "B"),
-        Column("mode", "Mode"),
-        Column("write_ratio", "Median write time, A / B", interval=True),
-        Column("rate_ratio", "Harness throughput, A / B", interval=True),
-        Column("delta", "Cliff's delta of write times", interval=True),
-        Column("verdict", "Writes of A"),
-        *(FLOOR_COLUMNS if with_floors else ()),
-    )
-    notes = [*NOTES("ratios"), *(NOTES("floors") if with_floors else [])]
-    notes.append(f"Intervals are 95 %. {builder.run_set.coverage}")
-    title = "Pairs of systems: ratios of hot runs"
-    return builder.table("ratios", title, columns, rows, runs, notes)
+    measures, run_set = builder.measures, builder.run_set
+
+    def ratio(quantity: Metric, pair: tuple[Series, Series]) -> BootstrapEstimate:
+        return measures.ratio(quantity, *pair)
+
+    def floor(quantity: Metric, pair: tuple[Series, Series]) -> BootstrapEstimate:
+        return measures.noise_floor(quantity, pair[0].mode)
+
+    columns: list[ComputedColumn[tuple[Series, Series]]] = [
+        computed("a", "A", lambda pair: pair[0].title),
+        computed("b", "B", lambda pair: pair[1].title),
+        computed("mode", "Mode", lambda pair: pair[0].mode_title),
+        computed("write_ratio", "Median write time, A / B", partial(ratio, metrics.WRITE_MEDIAN), interval=True),
+        computed("rate_ratio", "Harness throughput, A / B", partial(ratio, metrics.HARNESS_RATE), interval=True),
+        computed(
+            "delta", "Cliff's delta of write times", lambda pair: measures.dominance("write_ns", *pair), interval=True
+        ),
+        computed("verdict", "Writes of A", lambda pair: comparison(partial(ratio, metrics.WRITE_MEDIAN, pair))),
+    ]
+    notes = [*NOTES("ratios")]
+    if twins(run_set.select(harness=False)):
+        columns += [
+            computed("write_floor", "Noise floor of write times", partial(floor, metrics.WRITE_MEDIAN), "%"),
+            computed("rate_floor", "Noise floor of throughput", partial(floor, metrics.HARNESS_RATE), "%"),
+        ]
+        notes += NOTES("floors")
+    notes.append(f"Intervals are 95 %. {run_set.coverage}")
+    hot = [[each for each in run_set.select(mode=mode, harness=False) if each.hot_runs] for mode in MODES]
+    pairs = [pair for of_mode in hot for pair in combinations(of_mode, 2)]
+    runs = [run for of_mode in hot for run in all_hot_runs(of_mode)]
+    return builder.computed_table("ratios", "Pairs of systems: ratios of hot runs", columns, pairs, runs, notes)
 
 
 def _cold_effect(builder: TableBuilder) -> Table:
     """Return table cold-effect: run 0 compared with the hot runs."""
     measures = builder.measures
-    rows: list[list[Cell]] = []
-    for series in builder.run_set.select():
-        states = dict.fromkeys(run.state for run in series.cold_runs)
+
+    def state(series: Series) -> str:
+        return require(", ".join(dict.fromkeys(run.state for run in series.cold_runs)), series.missing(0))
+
+    def first_write(series: Series) -> float | None:
         first = series.cold_runs[0].manifest.first_write_ns if series.cold_runs else None
-        times = attempt("", partial(measures.cold_effect, metrics.WRITE_MEDIAN, series))
-        rows.append(
-            [
-                series.title,
-                series.mode_title,
-                ", ".join(states) if states else MissingCell(series.missing(0)),
-                attempt("ms", partial(measures.cold, metrics.WRITE_MEDIAN, series)),
-                attempt("ms", partial(measures.hot, metrics.WRITE_MEDIAN, series)),
-                times,
-                attempt("", partial(measures.cold_effect, metrics.WRITE_P99, series)),
-                attempt("", partial(measures.cold_effect, metrics.HARNESS_RATE, series)),
-                comparison(partial(measures.cold_effect, metrics.WRITE_MEDIAN, series)),
-                first / 1e6 if first is not None else None,
-                attempt("", partial(measures.cold_start, metrics.FIRST_WRITE, series)),
-                *(attempt("s", partial(measures.cold_cost, each, series)) for each in metrics.FIRST_SECONDS.values()),
-            ]
-        )
-    columns = (
+        return first / 1e6 if first is not None else None
+
+    def estimated(
+        key: str, title: str, measure: Callable[[Metric, Series], BootstrapEstimate], quantity: Metric, unit: str = ""
+    ) -> ComputedColumn[Series]:
+        return computed(key, title, lambda series: measure(quantity, series), unit, interval=True)
+
+    effect, median = measures.cold_effect, metrics.WRITE_MEDIAN
+    columns: list[ComputedColumn[Series]] = [
         *IDENTITY,
-        Column("state", "State of run 0"),
-        Column("cold", "Median write, run 0", "ms", interval=True),
-        Column("hot", "Median write, hot", "ms", interval=True),
-        Column("median_ratio", "Median write, run 0 / hot", interval=True),
-        Column("p99_ratio", "p99 write, run 0 / hot", interval=True),
-        Column("rate_ratio", "Harness throughput, run 0 / hot", interval=True),
-        Column("verdict", "Writes of run 0"),
-        Column("first_write", "First write of run 0", "ms"),
-        Column("first_write_ratio", "First write, run 0 / median of hot", interval=True),
+        computed("state", "State of run 0", state),
+        estimated("cold", "Median write, run 0", measures.cold, median, "ms"),
+        estimated("hot", "Median write, hot", measures.hot, median, "ms"),
+        estimated("median_ratio", "Median write, run 0 / hot", effect, median),
+        estimated("p99_ratio", "p99 write, run 0 / hot", effect, metrics.WRITE_P99),
+        estimated("rate_ratio", "Harness throughput, run 0 / hot", effect, metrics.HARNESS_RATE),
+        computed("verdict", "Writes of run 0", lambda series: comparison(partial(effect, median, series))),
+        computed("first_write", "First write of run 0", first_write, "ms"),
+        estimated("first_write_ratio", "First write, run 0 / median of hot", measures.cold_start, metrics.FIRST_WRITE),
         *(
-            Column(f"cost_{commits}", f"Run 0 less hot, commits 1 to {commits}", "s", interval=True)
-            for commits in metrics.FIRST_SECONDS
+            estimated(f"cost_{commits}", f"Run 0 less hot, commits 1 to {commits}", measures.cold_cost, seconds, "s")
+            for commits, seconds in metrics.FIRST_SECONDS.items()
         ),
-    )
+    ]
     title = "Cost of a cold start: run 0 compared with hot runs"
-    return builder.table("cold-effect", title, columns, rows, builder.run_set.runs, NOTES("cold-effect", states=STATES))
+    chosen, notes = builder.run_set.select(), NOTES("cold-effect", states=STATES)
+    return builder.computed_table("cold-effect", title, columns, chosen, builder.run_set.runs, notes)
 
 
 def _time_budget(builder: TableBuilder) -> Table:
     """Return table time-budget: the parts of every run's wall-clock time."""
-    rows: list[list[Cell]] = []
-    for series in builder.run_set.select():
-        for run in series.runs:
-            budget = dict(run.manifest.time_budget_ns)
-            shares = [100 * budget.get(part, 0) / run.manifest.elapsed_ns for part in STAGES]
-            rows.append([*_identity(series, run), run.elapsed_s, *shares, 100 - shares[-1]])
-    columns = (
-        *PER_RUN,
-        Column("elapsed", "Window", "s"),
-        *(Column(part, part.replace("_", " ").capitalize(), "%") for part in STAGES),
-        Column("accounted", "Accounted for", "%"),
-    )
-    title = "Time budget of each run"
-    return builder.table("time-budget", title, columns, rows, builder.run_set.runs)
+
+    def share(part: str, run: Run) -> float:
+        return 100 * dict(run.manifest.time_budget_ns).get(part, 0) / run.manifest.elapsed_ns
+
+    columns: list[ComputedColumn[Row[Run]]] = [
+        *table.series_columns(*IDENTITY),
+        *OF_RUN,
+        part_column("elapsed", "Window", lambda run: run.elapsed_s, "s"),
+        *(part_column(part, part.replace("_", " ").capitalize(), partial(share, part), "%") for part in STAGES),
+        part_column("accounted", "Accounted for", lambda run: 100 - share(STAGES[-1], run), "%"),
+    ]
+    rows: list[Row[Run]] = [Row(series, run) for series in builder.run_set.select() for run in series.runs]
+    return builder.computed_table("time-budget", "Time budget of each run", columns, rows, builder.run_set.runs)
 
 
 def _cold_parts(builder: TableBuilder) -> Iterator[Table]:
@@ -248,7 +237,7 @@ def _cold_parts(builder: TableBuilder) -> Iterator[Table]:
             costs = (attempt("s", partial(_less, state, warm)) for state in states)
             rows.append([title, mode, stack, commits, attempt("s", warm), *costs])
     columns = (
-        *IDENTITY,
+        *table.IDENTITY,
         Column("stack", "Stack"),
         Column("commits", "First commits"),
         Column("warm", "All warm", "s", interval=True),
@@ -267,5 +256,5 @@ def _less(state: Callable[[], BootstrapEstimate], warm: Callable[[], BootstrapEs
 
 def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield the tables that the thesis does not have, and cold-parts if there are runs for it."""
-    yield from tables_by(_throughput, _latency, _growth, _ratios, _cold_effect, _time_budget)(builder)
+    yield from table.tables_by(_throughput, _latency, _growth, _ratios, _cold_effect, _time_budget)(builder)
     yield from _cold_parts(builder)

@@ -6,6 +6,7 @@ Figures 5.1 to A.20 are each drawn for the run that the thesis shows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from tidemark.analysis.formatting import MissingCell, attempt
 from tidemark.analysis.metrics import NotAvailable, require
-from tidemark.analysis.text_blocks import conclusion, lowest_and_highest, sentence
+from tidemark.analysis.text_blocks import lowest_and_highest, sentence
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec, Group
 from tidemark.results.figures.panels import cpu_strips, scatter_panels
@@ -23,7 +24,7 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import BATCH, SINGLE
 from tidemark.studies.streams import published
-from tidemark.studies.streams.findings import FALLS, FLAT, GROWS
+from tidemark.studies.streams.findings import trend
 from tidemark.studies.streams.metrics import GROWTH, HARNESS_RATE
 
 THREADS, BATCH_SIZE = "threads", "batch-size"  # sweeps of the shipped configuration
@@ -190,17 +191,10 @@ def totals(context: FigureContext, mode: str) -> DrawnFigure:
     def value(run: Run) -> float:
         return run.manifest.events / run.elapsed_s if by_commits else run.manifest.events
 
-    rows = [
-        (
-            series.title,
-            series,
-            [
-                plots.Count(value(run), run.cold, run.state if run.cold else "", bool(run.disturbed))
-                for run in series.runs
-            ],
-        )
-        for series in chosen
-    ]
+    def point(run: Run) -> plots.Count:
+        return plots.Count(value(run), run.cold, run.state if run.cold else "", bool(run.disturbed))
+
+    rows = [(series.title, series, list(map(point, series.runs))) for series in chosen]
     windows = sorted({round(run.manifest.window_s) for run in runs}) or [0]
     window = f"{windows[0]:,} s" if len(windows) == 1 else f"{windows[0]:,} to {windows[-1]:,} s"
     printed = {
@@ -273,15 +267,11 @@ def scatter(context: FigureContext, mode: str, number: int, title: str) -> Drawn
         mode, number, lambda run: (run.column("write_ns") / 1e6, run.column("start_ns") / 1e9)
     )
     made, notes = scatter_panels(context, groups, {run.label: run for run in runs}, "write", GROWTH)
-    trends: dict[str, list[str]] = {GROWS: [], FLAT: [], FALLS: []}
+    slopes = []
     for run in runs:
-        try:
-            slope = context.measures.of_run(GROWTH, run).estimate("")
-        except NotAvailable:
-            continue
-        said = GROWS if slope.is_above(0) else FALLS if slope.is_below(0) else FLAT
-        trends[said].append(run.manifest.system.title)
-    shown = sentence(conclusion("in this run, the write time", "it", trends))
+        with suppress(NotAvailable):
+            slopes.append((run.manifest.system.title, context.measures.of_run(GROWTH, run).estimate("")))
+    shown = sentence(trend("in this run, the write time", slopes))
     return context.finish(made, title, notes, runs, shown)
 
 

@@ -18,7 +18,6 @@ import socket
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ class GatewayClient:
     def __enter__(self) -> GatewayClient:
         return self
 
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

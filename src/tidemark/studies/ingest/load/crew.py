@@ -29,7 +29,7 @@ from tidemark.services.programs.process import launched, server_environment
 from tidemark.services.programs.worker import READY_S, Worker
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import HOST, GatewayConfig
-from tidemark.studies.ingest.load.records import NEVER, WIDTH, first_acked
+from tidemark.studies.ingest.load.records import ACKED, NEVER, NUMBERS, WIDTH, by_field
 from tidemark.studies.ingest.load.requests import ClientConfig
 from tidemark.studies.ingest.load.writer import WorkerConfig, publish
 from tidemark.systems.tables import TableSystem
@@ -157,7 +157,10 @@ class Pool(ABC):
 
         It is of the writer or client with this `number`, from 1.
         """
-        return first_acked(noted(*self._records[number - 1]), moment_ns)
+        columns = by_field(noted(*self._records[number - 1]))
+        chosen = (columns["start_ns"] >= moment_ns) & (columns["outcome"] == NUMBERS[ACKED])
+        ends = (columns["start_ns"] + columns["elapsed_ns"])[chosen]
+        return int(ends.min()) if len(ends) else None
 
     def warm(self) -> None:
         """Have all send their uncounted warm-up requests at the same time."""

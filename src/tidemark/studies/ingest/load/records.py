@@ -77,11 +77,3 @@ class Records:
 def by_field(records: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
     """Return the columns of `records`, int64[attempts, fields], by name."""
     return dict(zip(FIELDS, records.T, strict=True))
-
-
-def first_acked(records: NDArray[np.int64], moment_ns: int) -> int | None:
-    """Return when (ns) the first attempt begun at `moment_ns` or later was acknowledged, or None if none was yet."""
-    columns = by_field(records)
-    chosen = (columns["start_ns"] >= moment_ns) & (columns["outcome"] == NUMBERS[ACKED])
-    ends = (columns["start_ns"] + columns["elapsed_ns"])[chosen]
-    return int(ends.min()) if len(ends) else None

@@ -8,18 +8,9 @@ from dataclasses import dataclass
 from tidemark.analysis.formatting import Cell, MissingCell, listed, number
 from tidemark.analysis.metrics import require
 from tidemark.analysis.statistics import Estimate, at_most, exact_share, product
-from tidemark.results.tables.table import (
-    SYSTEM_OF_SERIES,
-    ComputedColumn,
-    Row,
-    Table,
-    TableBuilder,
-    computed,
-    notes_of,
-    part_column,
-    series_columns,
-    tables_by,
-)
+from tidemark.results.report.summary_table import with_runs
+from tidemark.results.tables import table
+from tidemark.results.tables.table import SYSTEM_OF_SERIES, ComputedColumn, Row, Table, TableBuilder, part_column
 from tidemark.runs.runset import RunSet, Series
 from tidemark.runs.views import all_runs
 from tidemark.services.fault_proxy import AFTER, CUT_OFF, HELD_S
@@ -27,7 +18,7 @@ from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
 from tidemark.studies.ingest.parts import AMBIGUITY, INLINED, LIMIT_SECONDS, PAST, of_part
 from tidemark.studies.ingest.record import LOCAL_DISK, Ambiguity, Outcomes
 
-NOTES = notes_of(__file__)
+NOTES = table.notes_of(__file__)
 LONGEST = 160  # characters shown of an error
 UNTIL_FLUSHED = "until a flush whose answer is lost (the finding ducklake-flush-lost-answer)"
 POLICIES = {CHECK: "looks for the row before it sends it again", BLIND: "sends it again", NEVER: "leaves it"}
@@ -129,9 +120,7 @@ def series_with_hits(run_set: RunSet) -> tuple[Series, ...]:
 
 def all_hits(run_set: RunSet) -> list[Hits]:
     """Return the hits of each series with runs; raise NotAvailable, with the reason if it is known, if none has any."""
-    found = series_with_hits(run_set)
-    done = [Hits.of(series) for series in found if series.runs]
-    return require(done, found[0].missing() if found else "no commit was hit on its way")
+    return [Hits.of(each) for each in with_runs(series_with_hits(run_set), "no commit was hit on its way")]
 
 
 def _ambiguity(builder: TableBuilder) -> Table:
@@ -147,8 +136,8 @@ def _ambiguity(builder: TableBuilder) -> Table:
         return pair[0].time_limit or ("no server" if pair[0].server == LOCAL_DISK else "none that can be set")
 
     columns: list[ComputedColumn[Row[Pair]]] = [
-        *series_columns(SYSTEM_OF_SERIES),
-        computed("server", "Commit goes to", server),
+        *table.series_columns(SYSTEM_OF_SERIES),
+        table.computed("server", "Commit goes to", server),
         part_column("time_limit", "Client's time limit", limit),
         count("fault", "Hit"),
         count("retry", "Policy"),
@@ -229,8 +218,8 @@ BOTH = 0.975  # confidence of two intervals that hold together with 95 % (Bonfer
 
 def _cuts(builder: TableBuilder) -> Table:
     columns: list[ComputedColumn[Row[Cuts]]] = [
-        *series_columns(SYSTEM_OF_SERIES),
-        computed("server", "Commit goes to", lambda row: row.shown.hits.server if row.shown else None),
+        *table.series_columns(SYSTEM_OF_SERIES),
+        table.computed("server", "Commit goes to", lambda row: row.shown.hits.server if row.shown else None),
         part_column("retry", "Policy", lambda cuts: cuts.retry),
         part_column("cuts", "Cuts", lambda cuts: cuts.cut.hits),
         part_column("lost", "Answers lost", lambda cuts: cuts.cut.lost),
@@ -323,4 +312,4 @@ def _advice(found: Sequence[Hits], safe: dict[str, Hits]) -> Iterator[str]:
         )
 
 
-build = tables_by(_ambiguity, _cuts)
+build = table.tables_by(_ambiguity, _cuts)

@@ -9,19 +9,9 @@ from statistics import median
 from tidemark.analysis.formatting import Cell, MissingCell, listed, number
 from tidemark.analysis.metrics import NotAvailable, require
 from tidemark.analysis.statistics import BootstrapEstimate, at_most, generator, share
-from tidemark.results.tables.table import (
-    SYSTEM,
-    SYSTEM_OF_SERIES,
-    Column,
-    ComputedColumn,
-    Row,
-    Table,
-    TableBuilder,
-    computed,
-    part_column,
-    series_columns,
-    tables_by,
-)
+from tidemark.results.report.summary_table import with_runs
+from tidemark.results.tables import table
+from tidemark.results.tables.table import Column, ComputedColumn, Row, Table, TableBuilder, part_column
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.runs.views import all_runs
@@ -65,11 +55,6 @@ class Kills(Trials[record.Loss]):
     """All kills of one victim in one run. Counts are batches, except `lost` and `doubled`, which are rows."""
 
     title: str  # of the victim
-
-    @property
-    def is_unread(self) -> bool:
-        """True if the table could not be read after the last kill."""
-        return bool(self.each[-1].said)
 
     @property
     def verdict(self) -> str:
@@ -167,8 +152,8 @@ def _faults(builder: TableBuilder) -> Table:
         return kills.at_most if killed.undisturbed.holds else MissingCell(WITHOUT)
 
     columns: list[ComputedColumn[Row[tuple[Killed, Kills]]]] = [
-        *series_columns(SYSTEM_OF_SERIES),
-        computed(
+        *table.series_columns(table.SYSTEM_OF_SERIES),
+        table.computed(
             "victim", "Killed", lambda row: row.shown[1].title if row.shown else MissingCell(row.series.missing())
         ),
         part_column("retry", "Unknown is sent again", lambda found: retry_of(found[0].series)),
@@ -212,7 +197,7 @@ def _durability(builder: TableBuilder) -> Table:
 
 
 DURABILITY = (
-    SYSTEM, Column("level", "Class"), Column("commits", "Commits"), Column("data_files", "Data files"),
+    table.SYSTEM, Column("level", "Class"), Column("commits", "Commits"), Column("data_files", "Data files"),
     Column("dirty_data", "Dirty data files", "%"), Column("other_files", "Other files"),
     Column("dirty_other", "Dirty other files", "%"), Column("dirty_log", "Commits with a dirty log", "%"),
     Column("seconds", "Until safe", "s"), Column("promised", "Declared durability"),
@@ -253,7 +238,7 @@ def kept_sentence(run_set: RunSet) -> str:
             if kills.with_loss:
                 also = "" if killed.undisturbed.holds else ", as it does without any kill"
                 gone = f"{kills.total('lost'):,} acknowledged rows are lost and {kills.total('doubled'):,} doubled"
-                what = "no client can read the table any more" if kills.is_unread else gone
+                what = "no client can read the table any more" if kills.each[-1].said else gone
                 text += (
                     f" {killed.named} does not hold: after {kills.with_loss:,} of {len(kills.each):,} kills of "
                     f"{kills.title}, {what}{also}."
@@ -300,25 +285,12 @@ class Cuts(Trials[record.PowerCut]):
     @property
     def level(self) -> Cell:
         """The durability class by the kernel's page state after commits before the window, or MissingCell."""
-        found = self.each[0].at_acknowledgement
-        if isinstance(found, record.Excused):
-            return MissingCell(f"not measurable here: {found.excused}")
-        return found.level
+        return _durability_cells(self.each[0].at_acknowledgement)[0]
 
 
 def series_with_cuts(run_set: RunSet) -> tuple[Series, ...]:
     """Return the series of the part, including those without runs."""
     return of_part(run_set, CUT).select(harness=False)
-
-
-def all_cuts(run_set: RunSet) -> list[Cuts]:
-    """Return the cuts of each series with runs.
-
-    Raise NotAvailable, with the reason if it is known, if there are none.
-    """
-    found = series_with_cuts(run_set)
-    done = [Cuts.of(series) for series in found if series.runs]
-    return require(done, found[0].missing() if found else "no power was cut")
 
 
 def costly_cuts(series: Series) -> BootstrapEstimate:
@@ -336,9 +308,9 @@ def _power_cut(builder: TableBuilder) -> Table:
         return part_column(key, title, lambda cuts: cuts.total(name or key))
 
     columns: list[ComputedColumn[Row[Cuts]]] = [
-        *series_columns(SYSTEM_OF_SERIES),
+        *table.series_columns(table.SYSTEM_OF_SERIES),
         part_column("asked", "Durability asked for", lambda cuts: cuts.asked),
-        computed(
+        table.computed(
             "verdict", "Verdict", lambda row: row.shown.verdict if row.shown else MissingCell(row.series.missing())
         ),
         part_column("level", "Class", lambda cuts: cuts.level),
@@ -360,17 +332,16 @@ def _power_cut(builder: TableBuilder) -> Table:
         total("left", "Lost rows left in files", "left_in_files"),
         part_column("promised", "Declared durability", lambda cuts: cuts.series.runs[0].manifest.system.durability),
     ]
-    chosen, rows = series_with_cuts(builder.run_set), list[Row[Cuts]]()
-    for series in chosen:
-        rows += Row.of(series, [Cuts.of(series)] if series.runs else [])
+    chosen = series_with_cuts(builder.run_set)
+    rows = [Row(series, Cuts.of(series) if series.runs else None) for series in chosen]
     notes = [*NOTES("ingest-power-cut"), UNEQUAL]
     title = "What is there after the power was cut"
     return builder.computed_table("ingest-power-cut", title, columns, rows, all_runs(chosen), notes)
 
 
 def cut_sentence(run_set: RunSet) -> str:
-    """Return the sentence on what power cuts leave of acknowledged rows."""
-    found = all_cuts(run_set)
+    """Return the sentence on what power cuts leave of acknowledged rows; raise NotAvailable if no power was cut."""
+    found = [Cuts.of(each) for each in with_runs(series_with_cuts(run_set), "no power was cut")]
     count = sum(len(cuts.each) for cuts in found)
     text = f"The power is cut {count:,} time{'s' if count > 1 else ''} under two writers."
     for cuts in found:
@@ -390,4 +361,4 @@ def cut_sentence(run_set: RunSet) -> str:
     return text
 
 
-build = tables_by(_faults, _durability, _power_cut)
+build = table.tables_by(_faults, _durability, _power_cut)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from statistics import median
@@ -135,20 +135,15 @@ def operations(kept: Sequence[Kept]) -> list[str]:
     return list(dict.fromkeys(call.operation for each in kept for call in each.found.calls))
 
 
-def sound(kept: Sequence[Kept]) -> None:
-    """Raise NotAvailable if there is no run, or a run's table does not hold what was acknowledged."""
-    require(kept, "not measured")
-    require(all(each.is_exact for each in kept), NOT_COMPARABLE)
-
-
 def commit_ms(
     kept: Sequence[Kept], probability: float, during: bool, operation: str | None = None
 ) -> BootstrapEstimate:
     """Return a quantile of commit latency (ms), with a block bootstrap.
 
-    Raise NotAvailable if there are too few commits.
+    Raise NotAvailable if there is no run, if a table does not hold what was acknowledged, or for too few commits.
     """
-    sound(kept)
+    require(kept, "not measured")
+    require(all(each.is_exact for each in kept), NOT_COMPARABLE)
     times = np.concatenate([each.times_ms(during, operation) for each in kept])
     least = round(1 / (1 - probability))
     require(len(times) >= least, f"needs {least:,} commits, there are {len(times):,}")
@@ -316,13 +311,10 @@ def _commits(kept: Sequence[Kept], operation: str | None) -> list[Cell]:
     cells: list[Cell] = []
     has_calls = any(each.found.calls for each in kept)
     for probability in QUANTILES:
-        asked: list[tuple[str, Callable[[], BootstrapEstimate]]] = [
-            ("ms", partial(commit_ms, kept, probability, True, operation)),
-            ("ms", partial(commit_ms, kept, probability, False)),
-            ("x", partial(slowed, kept, probability, operation)),
-        ]
-        for place, (unit, compute) in enumerate(asked):
-            cells.append(attempt(unit, compute) if has_calls or place == 1 else None)
+        during = partial(commit_ms, kept, probability, True, operation)
+        between = attempt("ms", partial(commit_ms, kept, probability, False))
+        ratio = partial(slowed, kept, probability, operation)
+        cells += [attempt("ms", during), between, attempt("x", ratio)] if has_calls else [None, between, None]
     return cells
 
 

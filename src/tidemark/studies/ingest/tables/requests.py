@@ -28,14 +28,7 @@ from tidemark.studies.ingest.gateway.group_commit import BUNDLED, DIRECT, POLICI
 from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.record import Schedule
 from tidemark.studies.ingest.settings import GROUP, ONE, PACED, TAIL, GroupSettings, PacedSettings, TailSettings
-from tidemark.studies.ingest.tables.writers import (
-    NEAR,
-    UNEQUAL,
-    VERDICT,
-    bound_columns,
-    hot_column,
-    null_share,
-)
+from tidemark.studies.ingest.tables.writers import NEAR, UNEQUAL, VERDICT, bound_columns, hot_column, null_share, placed
 
 NOTES = notes_of(__file__)
 FURTHER = 4  # times the most writers at a set interval that were measured: what the last column of their table predicts
@@ -55,12 +48,9 @@ def _group(builder: TableBuilder) -> Table:
         null = next((each for each in nulls if shape(each) == shape(series) and policy(each) == DIRECT), None)
         return null_share(measures, metrics.REQUESTS, series, metrics.REQUESTS, null)
 
-    def over_direct(quantity: Metric) -> Callable[[Series], BootstrapEstimate | None]:
-        def ratio(series: Series) -> BootstrapEstimate | None:
-            direct = of_shape(chosen, series, DIRECT) if policy(series) != DIRECT else None
-            return measures.ratio(quantity, series, direct) if direct and series.runs else None
-
-        return ratio
+    def ratio(quantity: Metric, series: Series) -> BootstrapEstimate | None:
+        direct = of_shape(chosen, series, DIRECT) if policy(series) != DIRECT else None
+        return measures.ratio(quantity, series, direct) if direct and series.runs else None
 
     columns = (
         SYSTEM_OF_SERIES,
@@ -68,8 +58,8 @@ def _group(builder: TableBuilder) -> Table:
         computed("policy", "Policy", policy),
         VERDICT,
         *(hot_column(builder, quantity, title) for quantity, title in MEASURED.items()),
-        computed("rows_over_direct", "Rows over direct", over_direct(metrics.ROWS), "x", interval=True),
-        computed("p99_over_direct", "p99 over direct", over_direct(metrics.P99), "x", interval=True),
+        computed("rows_over_direct", "Rows over direct", lambda own: ratio(metrics.ROWS, own), "x", interval=True),
+        computed("p99_over_direct", "p99 over direct", lambda own: ratio(metrics.P99, own), "x", interval=True),
         *bound_columns("Of the null system's requests", share),
     )
     notes = [*NOTES("ingest-group", near=NEAR), UNEQUAL]
@@ -79,15 +69,8 @@ def _group(builder: TableBuilder) -> Table:
 
 def gathered_series(run_set: RunSet) -> list[Series]:
     """Return the series of the part by shape, then by system, then by policy."""
-    policies = list(POLICIES)
-    found = list(of_part(run_set, GROUP).select())
-    systems = list(dict.fromkeys(each.system for each in found))
-
-    def place(series: Series) -> tuple[int, int, int, int]:
-        given = GroupSettings.of(series)
-        return -given.rows, given.clients, systems.index(series.system), policies.index(given.policy)
-
-    return sorted(found, key=place)
+    found, policies = of_part(run_set, GROUP).select(), list(POLICIES)
+    return placed(found, GroupSettings, lambda own, rank: (-own.rows, own.clients, rank, policies.index(own.policy)))
 
 
 def policy(series: Series) -> str:
@@ -181,19 +164,13 @@ def _tail(builder: TableBuilder) -> Table:
 
 def scheduled_series(run_set: RunSet) -> list[Series]:
     """Return the series of the part by target, then by system, arrivals and rate."""
-    found = list(of_part(run_set, TAIL).select())
-    systems = list(dict.fromkeys(each.system for each in found))
-
-    def place(series: Series) -> tuple[bool, int, str, int]:
-        given = TailSettings.of(series)
-        return given.target != ONE, systems.index(series.system), given.arrivals, given.percent
-
-    return sorted(found, key=place)
+    found = of_part(run_set, TAIL).select()
+    return placed(found, TailSettings, lambda own, rank: (own.target != ONE, rank, own.arrivals, own.percent))
 
 
 def overloaded(series: Series) -> list[Run]:
     """Return the hot runs that were given up as overloaded."""
-    return [run for run in series.hot_runs if metrics.is_overloaded(run)]
+    return [run for run in series.hot_runs if run.record(Schedule).overloaded]
 
 
 def overload(series: Series) -> Cell:
@@ -253,14 +230,8 @@ def omitted(measures: Measures) -> str:
 
 def paced_series(run_set: RunSet) -> list[Series]:
     """Return the series of the part by system, then by interval, then by number of writers."""
-    found = list(of_part(run_set, PACED).select(harness=False))
-    systems = list(dict.fromkeys(each.system for each in found))
-
-    def place(series: Series) -> tuple[int, int, int]:
-        given = PacedSettings.of(series)
-        return systems.index(series.system), given.every_seconds, given.writers
-
-    return sorted(found, key=place)
+    found = of_part(run_set, PACED).select(harness=False)
+    return placed(found, PacedSettings, lambda own, rank: (rank, own.every_seconds, own.writers))
 
 
 def due_a_second(series: Series) -> float:

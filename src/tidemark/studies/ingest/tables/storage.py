@@ -115,14 +115,9 @@ def trips_sentence(measures: Measures) -> str:
 
 def costs(measures: Measures) -> Iterator[Cost]:
     """Yield the costs for closed-loop writers of one table, with a flaw if it does not hold what was acknowledged."""
-    for series in measures.run_set.series:
+    for series in (each for each in measures.run_set.series if each.hot_runs and not each.is_null_baseline):
         given = settings_of(series)
-        if (
-            isinstance(given, settings.WritersSettings)
-            and given.tables == settings.ONE
-            and series.hot_runs
-            and not series.is_null_baseline
-        ):
+        if isinstance(given, settings.WritersSettings) and given.tables == settings.ONE:
             yield _cost(measures, series, given)
 
 
@@ -136,9 +131,8 @@ def _cost(measures: Measures, series: Series, given: settings.WritersSettings) -
         promise=run.manifest.system.durability,
         cell=Shape(given.rows, writers, rtt_ms),
     )
-    where = f"{writers} writer{'s' if writers > 1 else ''}" + (
-        "" if rtt_ms is None else f", a store {rtt_ms:g} ms away"
-    )
+    where = f"{writers} writer{'s' if writers > 1 else ''}"
+    where += "" if rtt_ms is None else f", a store {rtt_ms:g} ms away"
     if not all(each.manifest.oracle.verdict for each in series.hot_runs):
         return replace(found, flaw=f"{metrics.NOT_COMPARABLE} ({where})")
     try:
@@ -163,11 +157,9 @@ def _pruning(builder: TableBuilder) -> Table:
     rows: list[list[Cell]] = []
     found = pruned_series(builder.measures)
     for files in sorted({files_of(each) for each in found}):
-        rows.append(
-            ["(files with rows that fit)", files, None, *(each.files(files) for each in PREDICATES), None, None]
-        )
+        rows.append(["(files with rows that fit)", files, None, *(each.files(files) for each in PREDICATES)])
         if files == 10:
-            rows.append(["kyma, as printed", files, None, *(each.best for each in PREDICATES), None, None])
+            rows.append(["kyma, as printed", files, None, *(each.best for each in PREDICATES)])
         for each in found:
             if files_of(each) == files:
                 run = next(iter(each.hot_runs), None)
@@ -181,15 +173,8 @@ def _pruning(builder: TableBuilder) -> Table:
         Column("query_all", "Median query: all rows", "ms", interval=True),
         Column("query_one", "Median query: region", "ms", interval=True),
     )  # fmt: skip
-    notes = NOTES("ingest-pruning")
-    return builder.table(
-        "ingest-pruning", "Files that a query is left to read", columns, rows, all_hot_runs(found), notes
-    )
-
-
-def evolved(run_set: RunSet) -> list[Series]:
-    """Return the series of the part."""
-    return list(of_part(run_set, settings.EVOLUTION).select(harness=False))
+    title = "Files that a query is left to read"
+    return builder.table("ingest-pruning", title, columns, rows, all_hot_runs(found), NOTES("ingest-pruning"))
 
 
 def earlier_writer(series: Series) -> str | None:
@@ -199,7 +184,7 @@ def earlier_writer(series: Series) -> str | None:
 
 
 def _evolution(builder: TableBuilder) -> Table:
-    chosen = evolved(builder.run_set)
+    chosen = of_part(builder.run_set, settings.EVOLUTION).select(harness=False)
     columns = (
         SYSTEM_OF_SERIES,
         computed("columns", "Columns added", lambda series: settings.EvolutionSettings.of(series).columns),
@@ -214,7 +199,8 @@ def _evolution(builder: TableBuilder) -> Table:
 
 def change_sentence(measures: Measures) -> str:
     """Return the sentence on the time of a change by system, and on writers that do not know the column."""
-    chosen = require([each for each in evolved(measures.run_set) if each.hot_runs], "no column was added to a table")
+    added = of_part(measures.run_set, settings.EVOLUTION).select(harness=False)
+    chosen = require([each for each in added if each.hot_runs], "no column was added to a table")
     times = ((measures.hot(metrics.ADD_COLUMN, each), each.title) for each in chosen)
     found = sorted(times, key=lambda pair: pair[0].value)
     rewriting = [each.title for each in chosen if measures.hot(metrics.REWRITTEN, each).value]
@@ -309,22 +295,17 @@ def aged_sentence(run_set: RunSet) -> str:
     """Return the sentence on the time of a commit at the oldest age that each system reached."""
     parts = []
     for series in aged_series(run_set):
-        reached = [age for age in ages_of(series) if _has(age, COMMIT)]
+        reached = []
+        for age in ages_of(series):
+            with suppress(NotAvailable):
+                reached.append((age.age, age.median(COMMIT)))
         if len(reached) < 2:
             continue
-        first, last = reached[0], reached[-1]
-        median = last.median(COMMIT)
-        times = f"{number(median.value / first.median(COMMIT).value, 2)} times that at {first.age:,}"
-        parts.append(f"{series.title} {estimate_text(median.estimate('ms'))} at {last.age:,} ({times})")
+        (young, first), (old, last) = reached[0], reached[-1]
+        times = f"{number(last.value / first.value, 2)} times that at {young:,}"
+        parts.append(f"{series.title} {estimate_text(last.estimate('ms'))} at {old:,} ({times})")
     require(parts, "no table was measured at two ages")
     return f"A commit to a table with so many commits before takes {listed(parts)}."
-
-
-def _has(age: Age, operation: str) -> bool:
-    try:
-        return bool(len(age.times_ms(operation)))
-    except NotAvailable:
-        return False
 
 
 build = table.tables_by(_storage, _pruning, _evolution, _ages)

@@ -5,26 +5,19 @@ Each finding takes its verb from an interval, or states why it cannot.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 from tidemark.analysis.formatting import Cell, MissingCell, estimate_text, listed
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Metric, NotAvailable, require
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.analysis.text_blocks import SentenceWriter
-from tidemark.results.tables.table import (
-    SYSTEM,
-    SYSTEM_OF_SERIES,
-    Column,
-    ComputedColumn,
-    Table,
-    TableBuilder,
-    computed,
-    notes_of,
-    tables_by,
-)
+from tidemark.results.tables import table
+from tidemark.results.tables.table import SYSTEM_OF_SERIES, Column, ComputedColumn, Table, TableBuilder, computed
 from tidemark.runs.runset import RunSet, Series
+from tidemark.runs.spec import WorkloadSettings
 from tidemark.runs.views import all_hot_runs, all_runs, one_a_system
 from tidemark.studies.ingest import metrics
 from tidemark.studies.ingest.load.records import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
@@ -32,7 +25,7 @@ from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.record import CommitRecord, OracleRecord
 from tidemark.studies.ingest.settings import ONE, OWN, RETRIES, WRITERS, WritersSettings
 
-NOTES = notes_of(__file__)
+NOTES = table.notes_of(__file__)
 SHARES = (metrics.CONFLICTS, metrics.ABANDONED, metrics.ERRORS, metrics.FLUSHES_FAILED)
 NEAR = 20.0  # percent of the null system's rate; above it, a rate is limited in part by the harness
 UNEQUAL = (
@@ -93,14 +86,18 @@ MEASURED = (
 )  # fmt: skip
 
 
+def placed[S: WorkloadSettings](
+    found: Sequence[Series], kind: type[S], place: Callable[[S, int], tuple[Any, ...]]
+) -> list[Series]:
+    """Return series by their `place`, which follows from their settings and the rank of their system in `found`."""
+    systems = list(dict.fromkeys(each.system for each in found))
+    return sorted(found, key=lambda each: place(kind.of(each), systems.index(each.system)))
+
+
 def in_order(builder: TableBuilder) -> list[Series]:
     """Return all series of the part `writers`: those of one table by number of writers, then those of a table each."""
-
-    def place(series: Series) -> tuple[bool, int]:
-        given = WritersSettings.of(series)
-        return given.tables == OWN, given.writers
-
-    return sorted(of_part(builder.run_set, WRITERS).select(), key=place)
+    found = of_part(builder.run_set, WRITERS).select()
+    return placed(found, WritersSettings, lambda own, _rank: (own.tables == OWN, own.writers))
 
 
 IDENTITY: tuple[ComputedColumn[Series], ...] = (
@@ -198,7 +195,7 @@ def _settings(builder: TableBuilder) -> Table:
         row += ["as shipped" if value is None else value for value in retries]
         rows.append([*row, system.durability, "; ".join(system.notes)])
     columns = (
-        SYSTEM, Column("client", "Client"), Column("catalog", "Catalog"), Column("own", "Retries by itself"),
+        table.SYSTEM, Column("client", "Client"), Column("catalog", "Catalog"), Column("own", "Retries by itself"),
         Column("retries", "Retries of a commit"), Column("wait", "First wait", "ms"),
         Column("durability", "At the acknowledgement"), Column("notes", "Notes"),
     )  # fmt: skip
@@ -310,4 +307,4 @@ def _set(series: Series) -> bool:
     return any(options.get(name) is not None for name in RETRIES)
 
 
-build = tables_by(_writers, _scaling, _outcomes, _settings)
+build = table.tables_by(_writers, _scaling, _outcomes, _settings)

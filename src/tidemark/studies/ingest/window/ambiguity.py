@@ -28,17 +28,8 @@ from tidemark.measure.workload import CheckResult, DoneWindow, ProgressCallback,
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import Oracle
 from tidemark.runs.serde import written
-from tidemark.services.fault_proxy import (
-    AFTER,
-    CUT_OFF,
-    LATE,
-    RESTART,
-    CommitFaults,
-    CommitKills,
-    FaultProxy,
-    HttpFaults,
-    PostgresFaults,
-)
+from tidemark.services import fault_proxy
+from tidemark.services.fault_proxy import AFTER, CUT_OFF, LATE, RESTART, CommitFaults, CommitKills, FaultProxy
 from tidemark.studies.ingest.load.records import CHECK, NEVER
 from tidemark.studies.ingest.load.separate import SeparateFactory
 from tidemark.studies.ingest.load.writer import ID_BITS, LONGEST, WRITER, batches
@@ -304,7 +295,9 @@ def _token(sequence: int) -> int:
 def proxy_before(kind: type[Service], service: Service) -> FaultProxy:
     """Return the proxy that knows by which requests clients commit to `service`, of the class `kind`."""
     request, (_, port) = request_of(kind), service.host_and_port()
-    return HttpFaults(port, request, server=service) if request else PostgresFaults(port, service)
+    if request:
+        return fault_proxy.HttpFaults(port, request, server=service)
+    return fault_proxy.PostgresFaults(port, service)
 
 
 class AmbiguityRunner(WindowRunner[HitWindow]):

@@ -126,12 +126,10 @@ class PowerFailureRunner(WriteRunner[WorkerPool]):
     ) -> None:
         super().__init__(test_bed, directory, [table], crew)
         self._disk, self._seen = disk, seen
-        self._share = random.Random(f"{test_bed.spec.seed} {test_bed.spec.repeat} {test_bed.spec.label} cut").uniform(
-            EARLIEST, 1
-        )
+        spec = test_bed.spec
+        self._share = random.Random(f"{spec.seed} {spec.repeat} {spec.label} cut").uniform(EARLIEST, 1)
         self._cancelled = threading.Event()
-        self._cut_ns = 0
-        self._copies = 0
+        self._cut_ns = self._copies = 0
 
     def execute(self, window: IngestWindow, until_seconds: float) -> None:
         """Let writers write, stop all processes at once, copy the contents of the disk, then kill the processes."""

@@ -32,7 +32,7 @@ from tidemark.studies.ingest.load.crew import GatewayPool, Pool, WorkerPool, gat
 from tidemark.studies.ingest.load.records import ACKED, NOT_TOLD, NUMBERS, OUTCOMES, SENT, UNKNOWN, by_field
 from tidemark.studies.ingest.load.writer import ID_BITS, batches
 from tidemark.studies.ingest.parts import settings_of
-from tidemark.studies.ingest.record import CommitRecord, GatewayRecord, OracleRecord
+from tidemark.studies.ingest.record import CommitRecord, GatewayRecord, OracleRecord, RowCounts
 from tidemark.studies.ingest.settings import OWN, GroupSettings, WritersSettings
 from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
@@ -50,19 +50,8 @@ REFUSED_BATCH, UNKNOWN_BATCH, ACKED_BATCH = 0, 1, 2
 
 
 @dataclass(slots=True)
-class Finding:
-    """Counts of rows, unless named as batches. A row of unknown outcome may be present once or not at all."""
-
-    expected: int = 0  # acknowledged
-    found: int = 0
-    lost: int = 0  # acknowledged, but missing
-    doubled: int = 0  # ids that are present more than once
-    risen: int = 0  # ids that were refused, but are present
-    phantom: int = 0  # ids that no writer wrote
-    partial: int = 0  # batches of which only some rows are present
-    done: int = 0  # batches of unknown outcome that are present
-    not_done: int = 0  # batches of unknown outcome that are missing
-    unread: str | None = None  # why the table could not be read
+class Finding(RowCounts):
+    """Findings of the oracle on one table, or on several together."""
 
     @property
     def is_exact(self) -> bool:
@@ -73,9 +62,6 @@ class Finding:
             if name != "unread":
                 setattr(self, name, getattr(self, name) + value)
         self.unread = self.unread or other.unread
-
-    def record(self) -> OracleRecord:
-        return OracleRecord(**asdict(self), words=self.words)
 
     @property
     def words(self) -> str:
@@ -176,8 +162,7 @@ class IngestWindow:
         return int(self.columns["rows"].sum())
 
     def elapsed(self) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = self.columns["elapsed_ns"]
-        return found
+        return self.columns["elapsed_ns"]
 
     def budget(self) -> dict[str, int]:
         """Return the average writer's time (ns) inside acknowledged calls, inside others, and the rest with waits."""
@@ -189,7 +174,6 @@ class IngestWindow:
         return {**parts, "rest": self.elapsed_ns - sum(parts.values())}
 
     def write_parquet(self, path: Path) -> None:
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         pq.write_table(pa.table(self.columns), path)
@@ -268,9 +252,10 @@ class WriteRunner[Crew: Pool](WindowRunner[IngestWindow]):
             referenced_files=self._referenced,
             first_errors=window.said,
         )
-        wrong = f"the table does not hold what was acknowledged: {self._finding.words}"
+        oracle = OracleRecord(**asdict(self._finding), words=self._finding.words)
+        wrong = f"the table does not hold what was acknowledged: {oracle.words}"
         marks = () if self._finding.is_exact else (wrong,)
-        return extended(metadata(self.test_bed, self._table, self._finding.record(), marks), commits)
+        return extended(metadata(self.test_bed, self._table, oracle, marks), commits)
 
 
 class IngestRunner[Crew: Pool](WriteRunner[Crew]):

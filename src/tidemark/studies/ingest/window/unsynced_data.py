@@ -7,13 +7,13 @@ pages right after the acknowledgement, before the kernel has a reason to write t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidemark.machine import cachestat
-from tidemark.services.base import Service, files_below
+from tidemark.services.base import files_below
 from tidemark.services.postgres import Postgres
 from tidemark.studies.ingest.load.writer import batches
 from tidemark.studies.ingest.parts import settings_of
@@ -42,9 +42,9 @@ def durability_class(dirty_files: int, log_dirty: int | None, commits: int) -> s
 def look(
     table: TableSystem, batch: Callable[[int], pa.Table], folder: Path, postgres: Postgres | None, watch_seconds: float
 ) -> AtRisk | Excused:
-    """Write batches to `table`, whose files lie below `folder`, and check each commit's files; call `why_not` first.
+    """Write batches to `table`, whose files lie below `folder`, and check the files of each commit.
 
-    `postgres` holds the catalog, or is None. Return a reason if no file of a commit appears on this machine.
+    Call `cachestat.why_not` first. `postgres` holds the catalog, if any. Return a reason if no file appears here.
     """
     writer = table.client_factory().open()
     found: dict[Path, bool] = {}  # True if dirty
@@ -82,19 +82,13 @@ def commits_at_risk(
 ) -> tuple[AtRisk | Excused, int]:
     """Return the result of `look`, or the reason if it is not possible, and the number of commits made."""
     servers = test_bed.servers.by_class
-    if reason := why_not(folder, servers.values()):
+    is_outside = any(service.is_external for service in servers.values())
+    if reason := OUTSIDE if is_outside else cachestat.why_not(folder):
         return Excused(reason), 0
     batch = batches(test_bed.workload.trips, settings_of(test_bed.spec).rows, OF_TABLE)
     postgres = servers.get(Postgres)
     assert postgres is None or isinstance(postgres, Postgres)
     return look(table, lambda number: batch(1 + number), folder, postgres, watch_seconds), COMMITS
-
-
-def why_not(folder: Path, services: Iterable[Service]) -> str | None:
-    """Return why a table below `folder` that uses `services` cannot be checked, or None if it can."""
-    if any(service.is_external for service in services):
-        return OUTSIDE
-    return cachestat.why_not(folder)
 
 
 def _files(folder: Path) -> set[Path]:

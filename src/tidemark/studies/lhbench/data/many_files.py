@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,7 +145,7 @@ def _chunk(
     whole = connection.execute("SELECT * FROM chunk ORDER BY ss_item_sk").fetch_arrow_table()
     numbered = [each.with_metadata({FIELD_ID: str(FIRST_FIELD + place)}) for place, each in enumerate(whole.schema)]
     whole = whole.cast(arrow.schema(numbered))
-    for place in range(files):
+    for place, values in enumerate(bounds):
         number = first + place
         path = folder / f"{DATE}={number}/part-0.parquet"
         path.parent.mkdir(parents=True)
@@ -154,7 +155,6 @@ def _chunk(
         )
         group = told[0].row_group(0)
         sizes = tuple(group.column(column).total_compressed_size for column in range(len(COLUMNS)))
-        values = bounds[place]
         yield DataFile(number, path.stat().st_size, sizes, values[: len(COLUMNS)], values[len(COLUMNS) :])
 
 
@@ -174,15 +174,11 @@ def _delta(written: Sequence[DataFile], rows: int, folder: Path) -> None:
         "createdTime": COMMITTED_MS,
     }
     told = {"timestamp": COMMITTED_MS, "operation": "CREATE TABLE AS SELECT", "operationParameters": {}}
+    protocol = {"minReaderVersion": 1, "minWriterVersion": 2}
+    head: list[dict[str, Any]] = [{"commitInfo": told}, {"protocol": protocol}, {"metaData": table}]
     with (folder / f"{0:020}.json").open("w") as file:
-        for action in (
-            {"commitInfo": told},
-            {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
-            {"metaData": table},
-        ):
+        for action in chain(head, ({"add": _added(each, rows)} for each in written)):
             file.write(json.dumps(action) + "\n")
-        for each in written:
-            file.write(json.dumps({"add": _added(each, rows)}) + "\n")
 
 
 def _added(each: DataFile, rows: int) -> dict[str, Any]:
@@ -237,13 +233,13 @@ def _iceberg(written: Sequence[DataFile], rows: int, folder: Path, place: Path) 
         for number, each in enumerate(named):
             each[0] = str(place / MANIFESTS / f"manifest-{number}.avro")
         writer.add_manifests(named)
-    counts = {"added-data-files": len(written), "added-records": rows * len(written)}
-    totals = {"total-data-files": len(written), "total-records": rows * len(written)}
+    counts = {"data-files": len(written), "records": rows * len(written)}
+    summary = {f"{kind}-{name}": str(count) for kind in ("added", "total") for name, count in counts.items()}
     snapshot = {
         "snapshot-id": SNAPSHOT,
         "sequence-number": 1,
         "timestamp-ms": COMMITTED_MS,
-        "summary": {"operation": "append", **{name: str(value) for name, value in {**counts, **totals}.items()}},
+        "summary": {"operation": "append", **summary},
         "manifest-list": str(place / MANIFESTS / listed.name),
         "schema-id": 0,
     }

@@ -22,7 +22,7 @@ from tidemark.services.programs.process import launched, server_environment, tai
 from tidemark.services.programs.tools import tool_lock
 from tidemark.software.tools import tool_python
 from tidemark.studies.lhbench.data import many_files
-from tidemark.studies.lhbench.data.tpcds import TABLES, loaded, named_in
+from tidemark.studies.lhbench.data.tpcds import TABLES, named_in
 from tidemark.studies.lhbench.settings import (
     FilesSettings,
     LhbenchSettings,
@@ -54,7 +54,7 @@ class Verifier:
     def ask(self, order: Mapping[str, Any]) -> dict[str, Any]:
         """Return the program's answer to an order; MachineError, with the end of its log, if it fails."""
         asked, answered, log = (self.folder / name for name in ("order.json", "answer.json", "judge.log"))
-        asked.write_text(json.dumps(order))
+        asked.write_text(json.dumps({"folder": str(self.folder), **order}))  # unless it names another folder
         answered.unlink(missing_ok=True)
         environment = server_environment(HOME=str(self.folder), PYTHONPATH=str(PACKAGE.parent))
         with log.open("ab") as file:
@@ -125,18 +125,16 @@ class Store:
         if isinstance(settings, TpcdsSettings):
             yield self.base(settings.scale), {"do": "base", "scale": settings.scale}
         if isinstance(settings, RefreshSettings):
-            yield (
-                self.refreshes(settings),
-                {
-                    "do": "refreshes",
-                    "base": str(self.base(settings.scale)),
-                    "tables": list(settings.tables),
-                    "count": settings.refreshes,
-                    "seed": settings.seed,
-                    "share": settings.share,
-                    "updates": settings.updates,
-                },
-            )
+            order = {
+                "do": "refreshes",
+                "base": str(self.base(settings.scale)),
+                "tables": list(settings.tables),
+                "count": settings.refreshes,
+                "seed": settings.seed,
+                "share": settings.share,
+                "updates": settings.updates,
+            }
+            yield self.refreshes(settings), order
         if isinstance(settings, MergeSettings):
             sizes = {"rows": settings.rows, "files": settings.files, "updates": list(settings.sizes)}
             yield self.sets(settings), {"do": "micro", **sizes, "seed": settings.seed}
@@ -189,7 +187,3 @@ class Store:
         texts = self.texts(settings.scale)
         needed = {table for number in settings.numbers for table in named_in(texts[number])}
         return tuple(sorted(needed | set(settings.tables if isinstance(settings, RefreshSettings) else ())))
-
-    def rows(self, scale: float, table: str) -> str:
-        """Return a DuckDB query for the rows of a table that are loaded."""
-        return f"SELECT * FROM read_parquet('{self.file(scale, table)}') WHERE {loaded(table)}"

@@ -9,7 +9,7 @@ are drawn by a hash of the seed, the set's number and the key, so that each call
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,11 +38,10 @@ def _sold(name: str, prefix: str, date: str, order: str) -> Fact:
                 f"{prefix}_{order}")  # fmt: skip
 
 
-INVENTORY = Fact("inventory", ("inv_date_sk", "inv_item_sk", "inv_warehouse_sk"), "inv_date_sk", None)
 FACTS = {
     fact.name: fact
     for fact in (
-        INVENTORY,
+        Fact("inventory", ("inv_date_sk", "inv_item_sk", "inv_warehouse_sk"), "inv_date_sk", None),
         _sold("catalog_returns", "cr", "returned_date_sk", "order_number"),
         _sold("catalog_sales", "cs", "sold_date_sk", "order_number"),
         _sold("store_returns", "sr", "returned_date_sk", "ticket_number"),
@@ -108,8 +107,7 @@ def generate(connection: duckdb.DuckDBPyConnection, scale: float, folder: Path) 
     for table in TABLES:
         path = folder / f"{table}.parquet"
         connection.execute(f"COPY {table} TO '{path}' (FORMAT parquet, COMPRESSION snappy)")
-        found = connection.execute(f"SELECT count(*), count(*) FILTER ({loaded(table)}) FROM {table}").fetchone()
-        assert found is not None
+        found = connection.execute(f"SELECT count(*), count(*) FILTER ({loaded(table)}) FROM {table}").fetchall()[0]
         counts[table] = {"rows": int(found[0]), "loaded": int(found[1])}
     return counts
 
@@ -123,12 +121,6 @@ def queries(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
 def for_spark(text: str) -> str:
     """Return `text` with double-quoted names in backticks, because double quotes delimit strings in Spark."""
     return QUOTED.sub(r"`\1`", text)
-
-
-def views(connection: duckdb.DuckDBPyConnection, files: Mapping[str, Path]) -> None:
-    """Create a view of the loaded rows for each table of `files` (Parquet, by table)."""
-    for table, path in files.items():
-        connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{path}') WHERE {loaded(table)}")
 
 
 WEEKS = 100  # weeks per set for new rows of inventory; the calendar of TPC-DS is long enough for 50 sets
@@ -163,25 +155,21 @@ def make_set(
     in how they merge such rows.
     """
     fact, columns = FACTS[table], columns_of(connection, table)
-    loaded = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
-    assert loaded is not None
-    updates, inserts = mix.counts(int(loaded[0]))
+    key = ", ".join(fact.key)
+    updates, inserts = mix.counts(int(connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0]))
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE drawn AS SELECT *, row_number() OVER (ORDER BY hash({seed}, {number}, "
-        f"{', '.join(fact.key)}), {', '.join(fact.key)}) AS place FROM {table}"
+        f"CREATE OR REPLACE TEMP TABLE drawn AS SELECT *, row_number() OVER (ORDER BY hash({seed}, {number}, {key}), "
+        f"{key}) AS place FROM {table}"
     )
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE refresh AS SELECT {_changed(fact, columns, number)} FROM drawn "
         f"WHERE place <= {updates} UNION ALL SELECT {_new(fact, columns, table, number, updates, inserts)} FROM drawn "
         f"WHERE place > {updates} AND place <= {updates + inserts}"
     )
-    found = connection.execute(
-        f"SELECT count(*), count(DISTINCT ({', '.join(fact.key)})) FROM refresh"
-    ).fetchone()  # fmt: skip
+    found = connection.execute(f"SELECT count(*), count(DISTINCT ({key})) FROM refresh").fetchall()[0]
     if found != (updates + inserts, updates + inserts):
         raise MachineError(f"refresh {number} of {table}: found {found} rows and keys; allowed: a key a row")
-    order = ", ".join(fact.key)
-    connection.execute(f"COPY (FROM refresh ORDER BY {order}) TO '{path}' (FORMAT parquet, COMPRESSION snappy)")
+    connection.execute(f"COPY (FROM refresh ORDER BY {key}) TO '{path}' (FORMAT parquet, COMPRESSION snappy)")
     return {"updates": updates, "inserts": inserts}
 
 

@@ -73,13 +73,11 @@ def checksum(
                      for name in columns)  # fmt: skip
     keys = f"({', '.join(key)})"
     full = " AND ".join(f"{name} IS NOT NULL" for name in key)
-    found = connection.execute(
+    rows, keys_there, different, total, parity, *rest = connection.execute(
         f"WITH canonical AS (SELECT {whole} FROM {relation}) SELECT count(*), count(*) FILTER ({full}), "
         f"count(DISTINCT {keys}) FILTER ({full}), CAST(coalesce(sum(CAST({row} AS HUGEINT)), 0) AS VARCHAR), "
         f"CAST(coalesce(bit_xor({row}), 0) AS VARCHAR), {each} FROM canonical"
-    ).fetchone()
-    assert found is not None
-    rows, keys_there, different, total, parity, *rest = found
+    ).fetchall()[0]
     of_columns = {name: (int(rest[2 * place]), str(rest[2 * place + 1])) for place, name in enumerate(columns)}
     return Checksum(int(rows), int(keys_there), int(different), str(total), str(parity), of_columns)
 

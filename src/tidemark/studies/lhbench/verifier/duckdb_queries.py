@@ -108,8 +108,7 @@ def seen(connection: duckdb.DuckDBPyConnection, way: str, tables: Mapping[str, H
     """Create views of `tables` as `way` reads them; return the differences of incorrect tables, in words."""
     wrong = {}
     for name, held in tables.items():
-        words = held.compared(connection, way)["words"]
-        if words:
+        if words := held.compared(connection, way)["words"]:
             wrong[name] = words
         else:
             relation = readers.relation(connection, held.name, way, held.location)

@@ -17,15 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from tidemark.studies.lhbench.data import many_files, micro, tpcds
-from tidemark.studies.lhbench.verifier import readers
-from tidemark.studies.lhbench.verifier.comparison import (
-    Held,
-    answer_difference,
-    canonical_answer,
-    connect,
-    expect,
-    numeric,
-)
+from tidemark.studies.lhbench.verifier import comparison, readers
+from tidemark.studies.lhbench.verifier.comparison import connect
 from tidemark.studies.lhbench.verifier.duckdb_queries import ask
 
 
@@ -41,10 +34,11 @@ def make_refreshes(order: Mapping[str, Any]) -> dict[str, Any]:
     """Generate refresh sets of some tables as `folder`/<table>-<number>.parquet; return their row counts."""
     folder, base = Path(order["folder"]), Path(order["base"])
     connection = connect(folder)
-    tpcds.views(connection, {name: base / f"{name}.parquet" for name in order["tables"]})
     mix = tpcds.Mix(order["share"], order["updates"])
     made = {}
     for name in order["tables"]:
+        source = f"read_parquet('{base / name}.parquet')"
+        connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {source} WHERE {tpcds.loaded(name)}")
         for number in range(1, order["count"] + 1):
             path = folder / f"{name}-{number}.parquet"
             made[path.name] = tpcds.make_set(connection, name, number, order["seed"], mix, path)
@@ -79,16 +73,17 @@ def judge(order: Mapping[str, Any]) -> dict[str, Any]:
     connection = connect(folder, *(name for each in (reader, *others) for name in readers.EXTENSIONS.get(each, ())))
     tables, asked = {}, {}
     beside: dict[str, dict[str, Any]] = {each: {} for each in others}
-    expect(connection, order["tables"])
+    comparison.expect(connection, order["tables"])
     for name, each in order["tables"].items() if order["read"] else ():
-        held = Held.of(connection, name, each)
+        held = comparison.Held.of(connection, name, each)
         tables[name] = held.compared(connection, reader)
         for other in others:
             beside[other][name] = held.compared(connection, other)
     for name, each in order["answers"].items():
         rows = connection.execute(each["text"]).fetchall()
-        words = answer_difference(canonical_answer(rows), canonical_answer(each["rows"], numeric(rows)))
-        asked[name] = {"rows": len(rows), "words": words}
+        expected = comparison.canonical_answer(rows)
+        found = comparison.canonical_answer(each["rows"], comparison.numeric(rows))
+        asked[name] = {"rows": len(rows), "words": comparison.answer_difference(expected, found)}
     said = {"tables": tables, "beside": beside, "answers": asked, "versions": readers.versions(reader)}
     return {**said, "seconds": time.perf_counter() - began}
 

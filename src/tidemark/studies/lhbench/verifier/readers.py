@@ -73,6 +73,5 @@ def _iceberg(location: Path) -> Any:
 
 def _hudi(location: Path) -> Any:
     arrow: Any = import_module("pyarrow")
-    batches = import_module("hudi").HudiTable(str(location)).read()
-    whole = arrow.Table.from_batches(batches)
+    whole = arrow.Table.from_batches(import_module("hudi").HudiTable(str(location)).read())
     return whole.drop_columns([name for name in whole.column_names if name.startswith(OWN_OF_HUDI)])
