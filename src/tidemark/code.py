@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType
 from typing import Any
 
 from tidemark.errors import ConfigError
@@ -28,11 +28,9 @@ PROGRAM = re.compile(r"[\"'](tidemark(?:\.\w+)+)[\"']")
 
 def files(*places: str, suffixes: Collection[str] = (".py", ".java")) -> list[Path]:
     """Return the files with `suffixes` of subpackages (`measure`), and single files (`process_lifetime.py`), sorted."""
-    found: set[Path] = set()
-    for name in places:
-        place = PACKAGE / name
-        found |= {path for path in (place.rglob("*") if place.is_dir() else (place,)) if path.suffix in suffixes}
-    return sorted(found)
+    there = [PACKAGE / name for name in places]
+    found = (path for place in there for path in (place.rglob("*") if place.is_dir() else (place,)))
+    return sorted({path for path in found if path.suffix in suffixes})
 
 
 def named_classes(package: str) -> Iterator[type[Any]]:
@@ -41,18 +39,15 @@ def named_classes(package: str) -> Iterator[type[Any]]:
     Raises ConfigError, naming file and line, if a module cannot be imported.
     """
     for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
-        for _, item in inspect.getmembers(_imported(module.name), inspect.isclass):
+        try:
+            imported = importlib.import_module(module.name)
+        except Exception as error:
+            raise ConfigError(
+                f"{_place(error)}: cannot be imported ({type(error).__name__}: {error}); mend the file, or take it away"
+            ) from error
+        for _, item in inspect.getmembers(imported, inspect.isclass):
             if "name" in vars(item) and item.__module__ == module.name:
                 yield item
-
-
-def _imported(module: str) -> ModuleType:
-    try:
-        return importlib.import_module(module)
-    except Exception as error:
-        raise ConfigError(
-            f"{_place(error)}: cannot be imported ({type(error).__name__}: {error}); mend the file, or take it away"
-        ) from error
 
 
 def _place(error: Exception) -> str:

@@ -242,10 +242,7 @@ def parse(values: Mapping[Any, Any], origin: Origin) -> Config:
     """Check `values` against the schema, fill in its defaults, and return them as a Config."""
     # First of all, as errors of the schema quote the rejected value.
     refuse_secrets(values, origin)
-    return _build(check(values, origin), origin)
-
-
-def _build(values: dict[str, Any], origin: Origin) -> Config:
+    values = check(values, origin)
     known = list(sections())
     for name in values["studies"]:
         one_of(name, [ALL, *known], ("studies",), origin)
@@ -255,23 +252,23 @@ def _build(values: dict[str, Any], origin: Origin) -> Config:
             f"{origin.place(('dataset', 'path'))}: found nothing, but dataset.source is 'path'; "
             "give the Parquet file's path there, or another source"
         )
-    _check_polaris(values["services"], origin)
-    _check_connect(values["services"], origin)
+    _check_services(values["services"], origin)
     given = {each.name: getattr(common, each.name) for each in fields(common)}
+    given["studies"] = tuple(known) if ALL in common.studies else common.studies
+    given["archive"] = common.archive if values["archive"] else None
     return Config(
-        **{
-            **given,
-            "studies": tuple(known) if ALL in common.studies else common.studies,
-            "archive": common.archive if values["archive"] else None,
-        },
+        **given,
         sections={name: values[name] for name in known},
         origin=origin,
         effective=json.dumps(values, indent=2, default=str),
     )
 
 
-def _check_polaris(services: dict[str, Any], origin: Origin) -> None:
-    """Raise ConfigError for a Polaris that could be neither started nor reached."""
+def _check_services(services: dict[str, Any], origin: Origin) -> None:
+    """Raise ConfigError for a Polaris that could be neither started nor reached, and for a Connect without its broker.
+
+    A worker of Connect reads only topics of its own broker.
+    """
 
     def refuse(key: str, found: str, allowed: str) -> None:
         raise ConfigError(f"{origin.place(('services', key))}: found {found}; {allowed}")
@@ -283,15 +280,9 @@ def _check_polaris(services: dict[str, Any], origin: Origin) -> None:
             refuse(key, "a value", "allowed: with polaris_address alone; a started one makes its own")
         if services["polaris_address"] is not None and services[key] is None and key != "polaris_secret_file":
             refuse(key, "nothing", "needed: polaris_address, polaris_client_id, polaris_catalog together")
-
-
-def _check_connect(services: dict[str, Any], origin: Origin) -> None:
-    """Raise ConfigError for a worker of Connect without its broker's address: it reads only that broker's topics."""
     if services["connect_address"] is not None and services["kafka_address"] is None:
-        raise ConfigError(
-            f"{origin.place(('services', 'kafka_address'))}: found connect_address alone; needed: the address "
-            "of the broker that this worker of Connect reads from (its own bootstrap.servers)"
-        )
+        broker = "the address of the broker that this worker of Connect reads from (its own bootstrap.servers)"
+        refuse("kafka_address", "connect_address alone", f"needed: {broker}")
 
 
 def refuse_secrets(values: Mapping[Any, Any], origin: Origin) -> None:

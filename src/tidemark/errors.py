@@ -52,7 +52,6 @@ class HashMismatch(ProvisionError):
     """Artifact whose SHA-256 is not the locked one; nothing of it is kept."""
 
     def __init__(self, what: str, expected: str, found: str) -> None:
-        self.what, self.expected, self.found = what, expected, found
         super().__init__(
             f"{what}: the lock names sha256 {expected}, the file has sha256 {found}. "
             "The file was removed. If you did not change it, it was changed between you and its registry; "

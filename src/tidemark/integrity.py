@@ -57,21 +57,16 @@ def differences(folder: Path, *, by_hash: bool = False) -> list[str] | None:
     entries = read(folder)
     if entries is None:
         return None
-    doubtful = []
-    for name, entry in entries.items():
-        path = f"{folder}/{name}"
-        if by_hash or _stats(path) != entry[:-1]:
-            doubtful.append(name)
+    doubtful = [name for name, entry in entries.items() if by_hash or _stats(f"{folder}/{name}") != entry[:-1]]
     if not doubtful:
         return []
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing releases the GIL
         found = dict(zip(doubtful, pool.map(lambda name: _entry(Path(folder, name)), doubtful), strict=True))
-    lines = []
-    for name, entry in found.items():
-        if not entry:
-            lines.append(f"{folder / name} is missing")
-        elif entry[-1] != entries[name][-1]:
-            lines.append(f"{folder / name} was changed")
+    lines = [
+        f"{folder / name} {'was changed' if entry else 'is missing'}"
+        for name, entry in found.items()
+        if not entry or entry[-1] != entries[name][-1]
+    ]
     if not lines and any(entries[name] != entry for name, entry in found.items()) and _is_writable(folder):
         _write(folder, entries | found)
     return lines

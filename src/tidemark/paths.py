@@ -12,9 +12,8 @@ from tempfile import TemporaryFile
 from typing import BinaryIO
 
 REPOSITORY = Path(__file__).parents[2]  # holds envs/, paper/, workflow/, src/ and the Snakefile
-ANSWER = (
-    "answer.txt"  # in the results folder: the answer in a few lines, written with the report; empty if there is none
-)
+# In the results folder: the answer in a few lines, written with the report; empty if there is none.
+ANSWER = "answer.txt"
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,10 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        """Erase the line, so that the next output starts on an empty one."""
+        if self._drawn:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
 
     def update(self, done: float, note: str = "") -> None:
         """Show that `done` units are done, at most five times a second (in a log: every ten seconds)."""
@@ -127,10 +130,3 @@ class Progress:
             self._drawn = True
         else:
             put_aside(self._stream, line)
-
-    def close(self) -> None:
-        """Erase the line, so that the next output starts on an empty one."""
-        if self._drawn:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
-            self._drawn = False

@@ -45,11 +45,9 @@ class Origin:
 @cache
 def sections() -> dict[str, dict[str, Any]]:
     """Return the JSON schemas of the studies' sections, by study name."""
-    found = {}
-    for path in sorted(SECTIONS.glob("*/config.py")):
-        declared = import_module(f"{__package__}.studies.{path.parent.name}.config").CONFIG
-        found[path.parent.name] = {**json_schema(declared), "default": {}}
-    return found
+    names = sorted(path.parent.name for path in SECTIONS.glob("*/config.py"))
+    declared = {name: import_module(f"{__package__}.studies.{name}.config").CONFIG for name in names}
+    return {name: {**json_schema(kind), "default": {}} for name, kind in declared.items()}
 
 
 @cache
@@ -130,16 +128,10 @@ def _fill(values: Any, rules: Mapping[str, Any]) -> Any:
             values = by_name(values)
         if not isinstance(values, Mapping):
             return values
-        filled = dict(values)
-        properties = rules.get("properties", {})
-        others = rules.get("additionalProperties")
-        for key, rule in properties.items():
-            if key not in filled and "default" in rule:
-                filled[key] = rule["default"]
-        for key, value in filled.items():
-            rule = properties.get(key, others if isinstance(others, dict) else {})
-            filled[key] = _fill(value, rule)
-        return filled
+        properties, others = rules.get("properties", {}), rules.get("additionalProperties")
+        defaults = {key: rule["default"] for key, rule in properties.items() if "default" in rule and key not in values}
+        rest = others if isinstance(others, dict) else {}
+        return {key: _fill(value, properties.get(key, rest)) for key, value in {**values, **defaults}.items()}
     return [values] if _is_one_of_a_list(values, rules) else values
 
 

@@ -18,23 +18,10 @@ from functools import partial
 
 import numpy as np
 
-from tidemark.analysis import resampled
+from tidemark.analysis import metrics, resampled
 from tidemark.analysis.aggregation import BetweenRunVariance, deltas, mean, mean_of_rounds, measured_once, pooled_mean
 from tidemark.analysis.blocks import BlockSample
-from tidemark.analysis.metrics import (
-    InterquartileRange,
-    Metric,
-    MetricSet,
-    NotAvailable,
-    NotReached,
-    PerSecond,
-    PooledQuantile,
-    Quantile,
-    Share,
-    checked_ratio,
-    enough,
-    require,
-)
+from tidemark.analysis.metrics import Metric, MetricSet, NotAvailable, checked_ratio, enough, require
 from tidemark.analysis.rounds import PRIOR, RoundVariance
 from tidemark.analysis.statistics import BootstrapEstimate, generator, known
 from tidemark.runs.run import Run
@@ -90,15 +77,15 @@ class Measures:
 
     def _compute(self, quantity: Metric, run: Run) -> BootstrapEstimate:
         how = quantity.how
-        if isinstance(how, Quantile | InterquartileRange):
+        if isinstance(how, metrics.Quantile | metrics.InterquartileRange):
             if (why := how.why_not(run)) is not None:
                 raise NotAvailable(why)
             return self._of_column(quantity, how.column, run)
-        if isinstance(how, PooledQuantile):
+        if isinstance(how, metrics.PooledQuantile):
             raise NotAvailable("is of all hot runs together")
-        if isinstance(how, PerSecond):
+        if isinstance(how, metrics.PerSecond):
             return how.summary(self.second_sample(run, how.source)).scaled(how.factor)
-        if isinstance(how, Share):
+        if isinstance(how, metrics.Share):
             whole = how.quantity
             if whole.scale is None:
                 raise ValueError(f"'{whole.name}' has no scale to be a share of")
@@ -110,7 +97,7 @@ class Measures:
         sample = BlockSample.prepare(run.column(column), generator(run.label, column))
         for each in (*self.quantities, quantity):
             how, key = each.how, (each.name, run.label)
-            if key in self._runs or not isinstance(how, Quantile | InterquartileRange):
+            if key in self._runs or not isinstance(how, metrics.Quantile | metrics.InterquartileRange):
                 continue
             if how.column == column and how.why_not(run) is None:
                 self._runs[key] = how.of(sample)
@@ -145,7 +132,7 @@ class Measures:
         if key not in self._hot:
             rng = generator(quantity.name, series.id)
             self._check_reached(quantity, series)
-            if isinstance(quantity.how, PooledQuantile):
+            if isinstance(quantity.how, metrics.PooledQuantile):
                 require(series.hot_runs, series.missing(1))
                 self._hot[key] = quantity.how.of(series.hot_runs, rng)
             elif self._is_repeated(series):
@@ -221,14 +208,12 @@ class Measures:
             return None
 
     def _cold_starts(self, quantity: Metric, series: Series) -> list[BootstrapEstimate]:
-        found = (self._cold_start(quantity, repeat) for repeat in series.repeats)
-        return [ratio for ratio in found if ratio is not None]
-
-    def _cold_start(self, quantity: Metric, repeat: Repeat) -> BootstrapEstimate | None:
-        if repeat.cold_run is None or not repeat.hot_runs:
-            return None
-        hot = [self.of_run(quantity, run).value for run in repeat.hot_runs]
-        return self.of_run(quantity, repeat.cold_run).scaled(1 / float(np.median(hot)))
+        found = []
+        for repeat in series.repeats:
+            if repeat.cold_run is not None and repeat.hot_runs:
+                hot = [self.of_run(quantity, run).value for run in repeat.hot_runs]
+                found.append(self.of_run(quantity, repeat.cold_run).scaled(1 / float(np.median(hot))))
+        return found
 
     def _cold_by_round(self, quantity: Metric, series: Series) -> dict[int, BootstrapEstimate]:
         require(series.cold_runs, series.missing(0))
@@ -319,13 +304,13 @@ class Measures:
         for run in series.hot_runs:
             try:
                 self.of_run(quantity, run)
-            except NotReached:
+            except metrics.NotReached:
                 too_short += 1
             except NotAvailable:
                 pass
         runs = len(series.hot_runs)
         if 0 < too_short < runs and not enough(runs - too_short, runs):
-            raise NotReached(f"{too_short} of {runs} hot runs ended before it; the others are the faster ones")
+            raise metrics.NotReached(f"{too_short} of {runs} hot runs ended before it; the others are the faster ones")
 
     def _by_round(self, quantity: Metric, series: Series) -> dict[int, BootstrapEstimate]:
         """Return the mean over the hot runs of each repeat that has the quantity, by the number of the repeat."""
@@ -383,7 +368,7 @@ class Measures:
         share = self.quantities.relative(quantity)
         if quantity.scale is not None and share != quantity:
             return share, float(np.mean([self.of_run(quantity.scale, run).value for run in series.runs])), False
-        if isinstance(quantity.how, Share):
+        if isinstance(quantity.how, metrics.Share):
             return quantity, 1.0, False
         return (quantity, 1.0, True) if all(unit.log for unit in units) else None
 

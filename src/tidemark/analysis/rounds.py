@@ -77,10 +77,7 @@ class RoundVariance:
         """Return the same variances in another unit, for quantities on the linear scale."""
         effects = {number: effect * factor for number, effect in self.effects.items()}
         square = factor**2
-        return RoundVariance(
-            self.own * square, self.degrees, self.common * square, self.systems, effects, self.inflation,
-            self.block_degrees,
-        )  # fmt: skip
+        return replace(self, own=self.own * square, common=self.common * square, effects=effects)
 
     def of_mean(self, values: Values) -> tuple[float, float]:
         """Return the variance of the mean of one system's `values`, and its degrees of freedom.
@@ -123,11 +120,10 @@ class InRounds:
     def scaled(self, factor: float) -> InRounds:
         values = {number: value * factor for number, value in self.values.items()}
         prior = None if self.prior is None else self.prior * factor**2
-        return InRounds(values, prior, self.degrees, self.inflation, self.block_degrees)
+        return replace(self, values=values, prior=prior)
 
     def moved(self, by: float) -> InRounds:
-        values = {number: value + by for number, value in self.values.items()}
-        return InRounds(values, self.prior, self.degrees, self.inflation, self.block_degrees)
+        return replace(self, values={number: value + by for number, value in self.values.items()})
 
     def logarithmic(self, value: float) -> InRounds | None:
         """Return the logarithms of these values; `value`: the typical one. None if one is zero or less."""
@@ -135,13 +131,13 @@ class InRounds:
             return None
         values = {number: math.log(each) for number, each in self.values.items()}
         prior = None if self.prior is None else self.prior / value**2
-        return InRounds(values, prior, self.degrees, self.inflation, self.block_degrees)
+        return replace(self, values=values, prior=prior)
 
     def exponential(self, value: float) -> InRounds:
         """Return the values that these are the logarithms of; `value`: the typical one, by which variances grow."""
         values = {number: math.exp(each) for number, each in self.values.items()}
         prior = None if self.prior is None else self.prior * value**2
-        return InRounds(values, prior, self.degrees, self.inflation, self.block_degrees)
+        return replace(self, values=values, prior=prior)
 
     @property
     def mean(self) -> float:

@@ -170,8 +170,7 @@ class BootstrapEstimate:
 def _difference(a: BootstrapEstimate, b: BootstrapEstimate) -> BootstrapEstimate:
     draws = None
     if a.draws is not None or b.draws is not None:
-        first = a.draws if a.draws is not None else np.full(REPLICATES, a.centre)
-        draws = first - (b.draws if b.draws is not None else b.centre)
+        draws = a.replicates - (b.centre if b.draws is None else b.draws)
     # Both estimate unit variance from the same systems, so their errors may be correlated: no degree counts twice.
     degrees = _together([(a.variance, a.degrees), (b.variance, b.degrees)])
     n, runs, is_exact = a.n + b.n, min(a.runs, b.runs), a.is_exact and b.is_exact
@@ -243,11 +242,7 @@ def interquartile_range(sample: BlockSample) -> BootstrapEstimate:
 def _positive(centre: float, draws: Floats, n: int, degrees: float) -> BootstrapEstimate:
     """Return log-scale replicates if all values are positive, else (bytes of idle seconds) linear-scale ones."""
     if n < FEWEST:
-        return (
-            BootstrapEstimate(math.log(centre), None, n)
-            if centre > 0
-            else BootstrapEstimate(centre, None, n, log=False)
-        )
+        return replace(known(centre, log=centre > 0), n=n)
     if centre > 0 and bool((draws > 0).all()):
         return BootstrapEstimate(math.log(centre), np.log(draws), n, 1, degrees)
     return BootstrapEstimate(centre, draws, n, 1, degrees, log=False, bounds=(0.0, math.inf))

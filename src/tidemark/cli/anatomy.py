@@ -71,11 +71,9 @@ def anatomy(
 
     workspace = Workspace(Path.cwd())
     with locked(workspace), Progress(f"commits of {system}", runs * max(numbers)) as progress:
-
-        def report(done: int, _all: int) -> None:
-            progress.update(done)
-
-        found = take_apart(variant, given, workspace, stack, numbers, rows, runs, report, columns)
+        found = take_apart(
+            variant, given, workspace, stack, numbers, rows, runs, lambda done, _all: progress.update(done), columns
+        )
     if not sequence:
         found = replace(found, steps=())
     if as_json:

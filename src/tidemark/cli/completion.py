@@ -78,19 +78,7 @@ def presets() -> Iterable[str]:
     return known()
 
 
-def stacks() -> Iterable[str]:
-    from tidemark.software.stacks import names
-
-    return names()
-
-
 def claims() -> Iterable[str]:
     from tidemark.pipeline.build import all_claims
 
     return (claim.id for claim in all_claims())
-
-
-def findings() -> Iterable[str]:
-    from tidemark.pipeline.build import all_findings
-
-    return (finding.id for finding in all_findings())

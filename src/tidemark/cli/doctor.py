@@ -17,14 +17,7 @@ from tidemark.machine.disk import DiskCounter
 from tidemark.machine.inventory import inventory
 from tidemark.paths import Workspace
 from tidemark.services.programs.process import free_ports
-from tidemark.software.before_setup import (
-    DISK_FOR,
-    ENOUGH_DISK,
-    ENOUGH_MEMORY,
-    ENOUGH_PROCESSORS,
-    MEMORY_FOR,
-    PROCESSORS_FOR,
-)
+from tidemark.software import before_setup
 from tidemark.software.verify import verify as verify_all
 
 
@@ -41,22 +34,21 @@ class Finding:
 def findings(workspace: Workspace) -> list[Finding]:
     """Return the findings, in the order of the report."""
     machine = inventory(workspace.root)
-    methods = ", ".join(possible_methods())
+    methods, drops = ", ".join(possible_methods()), may_drop_caches()
     downloadable, why = can_download()
     disk = DiskCounter(workspace.root)
-    enough, drops = machine.threads >= ENOUGH_PROCESSORS, may_drop_caches()
     return [
         Finding("system", f"{machine.os}, Linux {machine.kernel}", "good"),
         Finding("Python", platform.python_version(), "good"),
         _judged(
-            enough,
+            machine.threads >= before_setup.ENOUGH_PROCESSORS,
             "processors",
             f"{machine.threads} ({machine.cpu_model})",
-            PROCESSORS_FOR,
+            before_setup.PROCESSORS_FOR,
             otherwise="bad",
         ),
-        _sized("memory", machine.memory_bytes, ENOUGH_MEMORY, MEMORY_FOR),
-        _sized("free disk", machine.free_bytes, ENOUGH_DISK, DISK_FOR),
+        _sized("memory", machine.memory_bytes, before_setup.ENOUGH_MEMORY, before_setup.MEMORY_FOR),
+        _sized("free disk", machine.free_bytes, before_setup.ENOUGH_DISK, before_setup.DISK_FOR),
         _ports(),
         Finding("account", "root (the servers will run as `nobody`)" if machine.root else "not root", "good"),
         _judged(drops, "cold methods", methods, "without root the page cache can only be dropped file by file"),

@@ -246,15 +246,13 @@ def show_config(
 
     from tidemark.config import load
     from tidemark.pipeline.plan import make_plan
-    from tidemark.schema import editor_schema
+    from tidemark.schema import editor_schema, sections
 
     if as_schema:
         print(editor_schema(), end="")
         return
     found = make_plan(load(configfile, values(context, config, preset))).config
     if study is not None:
-        from tidemark.schema import sections
-
         one_of("study", study, sections())
     if sources:
         rows = [
@@ -325,12 +323,11 @@ def show_results(
     console = Console()
     for summary in summaries(results, study):
         identity = [place for place, column in enumerate(summary.columns) if not column.interval]
-        modes = {place: column.title.rpartition(", ")[2] for place, column in enumerate(summary.columns)}
+        modes = [column.title.rpartition(", ")[2] for column in summary.columns]
         by_mode: dict[str, list[int]] = {}
-        for place, mode in modes.items():
+        for place, mode in enumerate(modes):
             if place not in identity:
-                shared = sum(each == mode for each in modes.values()) > 1
-                by_mode.setdefault(mode if shared else "", []).append(place)
+                by_mode.setdefault(mode if modes.count(mode) > 1 else "", []).append(place)
         parts = [(mode, part) for mode, places in by_mode.items() for part in batched(places, MOST_COLUMNS)]
         for mode, places in parts:
             table = Table(title=f"{summary.title}{f': {mode}' if mode else ''}", box=box.SIMPLE, padding=(0, 1, 0, 0))

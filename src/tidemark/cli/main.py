@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -14,6 +16,7 @@ import typer
 
 from tidemark import __version__
 from tidemark.cli import listing as lists
+from tidemark.cli import words
 from tidemark.cli.anatomy import anatomy
 from tidemark.cli.completion import VARIABLE, completion, heed_completion
 from tidemark.cli.docs import docs
@@ -23,20 +26,6 @@ from tidemark.cli.planning import advise
 from tidemark.cli.reference import artifact, finding, keep, site
 from tidemark.cli.releases import releases
 from tidemark.cli.steps import stack, steps
-from tidemark.cli.words import (
-    MORE_VALUES,
-    OLD_NAMES,
-    TO,
-    ConfigFile,
-    Overrides,
-    Presets,
-    Quiet,
-    Verbose,
-    explained,
-    set_output,
-    split,
-    values,
-)
 from tidemark.errors import ConfigError, TidemarkError, of_the_machine
 from tidemark.paths import REPOSITORY, Workspace
 from tidemark.process_lifetime import heed_interruptions, say, was_interrupted
@@ -60,7 +49,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 new = typer.Typer(no_args_is_help=True, help="Write a file to start from: of a system.")
-EVERYTHING_ELSE = {**MORE_VALUES, "ignore_unknown_options": True}
+EVERYTHING_ELSE = {**words.MORE_VALUES, "ignore_unknown_options": True}
 
 
 def _version() -> None:
@@ -79,19 +68,19 @@ def options(
     _version: Annotated[
         bool, typer.Option("--version", "-V", is_eager=True, callback=_print_version, help="Print Tidemark's version.")
     ] = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    quiet: words.Quiet = False,
+    verbose: words.Verbose = False,
 ) -> None:
     """Measures lakehouse tables under the work that streams and their readers make."""
-    set_output(quiet, verbose)
+    words.set_output(quiet, verbose)
 
 
 @app.command("all", rich_help_panel=MEASURE, context_settings=EVERYTHING_ELSE)
 def run_everything(
     context: typer.Context,
-    config: Overrides = None,
-    configfile: ConfigFile = Path("config.yaml"),
-    preset: Presets = None,
+    config: words.Overrides = None,
+    configfile: words.ConfigFile = Path("config.yaml"),
+    preset: words.Presets = None,
     allow_reboot: Annotated[
         bool, typer.Option("--allow-reboot", help="With 'cold: reboot': restart this machine before each series.")
     ] = False,
@@ -107,8 +96,8 @@ def run_everything(
         bool,
         typer.Option("--verify", help="First compare every provisioned file by its hash."),
     ] = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    quiet: words.Quiet = False,
+    verbose: words.Verbose = False,
 ) -> None:
     """Run the pipeline: measure what is not measured yet, then make every table and figure.
 
@@ -121,9 +110,9 @@ def run_everything(
 
     if allow_reboot and wait_for_reboot:
         raise ConfigError("found both --allow-reboot and --wait-for-reboot; allowed: one of them")
-    set_output(quiet, verbose)
+    words.set_output(quiet, verbose)
     restarts = Restarts.ALLOW if allow_reboot else Restarts.WAIT if wait_for_reboot else Restarts.NONE
-    overrides, arguments = split(context, config, preset)
+    overrides, arguments = words.split(context, config, preset)
     overrides += [] if budget is None else [f"budget_minutes={budget:g}"]
     if verify:
         from tidemark.software.verify import verify_or_refuse
@@ -146,7 +135,7 @@ def doctor(
 
 
 app.command(rich_help_panel=MEASURE)(releases)
-app.command(rich_help_panel=MEASURE, context_settings=MORE_VALUES)(clean)
+app.command(rich_help_panel=MEASURE, context_settings=words.MORE_VALUES)(clean)
 app.command("open", rich_help_panel=LOOK)(open_page)
 app.add_typer(listing, name="list", rich_help_panel=LOOK)
 app.add_typer(showing, name="show", rich_help_panel=LOOK)
@@ -158,7 +147,7 @@ app.command(rich_help_panel=LOOK)(anatomy)
 def compare(
     a: Annotated[Path, typer.Argument(metavar="A", help="A results folder, an archive, or reference results.")],
     b: Annotated[Path, typer.Argument(metavar="B", help="The one to compare it with.")],
-    target: Annotated[Path, typer.Option(*TO, file_okay=False, help="Folder for tables and plots.")] = Path(
+    target: Annotated[Path, typer.Option(*words.TO, file_okay=False, help="Folder for tables and plots.")] = Path(
         "comparison"
     ),
     study: OneStudy = None,
@@ -171,8 +160,6 @@ def compare(
     With reference results it goes claim by claim, and reports what agrees, differs or cannot be compared; '--verdict'
     prints the claims that A or B gave this verdict, and the files have all of them.
     """
-    import json
-
     from tidemark.pipeline.reference import build_comparison
     from tidemark.results.claims.claims import VERDICTS
 
@@ -220,13 +207,13 @@ for command in (site, keep, artifact, finding):
     app.command(rich_help_panel=SHARE)(command)
 
 
-@app.command(rich_help_panel=DEVELOP, context_settings=MORE_VALUES)
+@app.command(rich_help_panel=DEVELOP, context_settings=words.MORE_VALUES)
 def overhead(
     context: typer.Context,
     repetitions: Annotated[int, typer.Option(min=1, help="Windows of each arrangement.")] = 5,
     seconds: Annotated[float, typer.Option(min=0.5, help="Length of a window.")] = 3.0,
-    config: Overrides = None,
-    configfile: ConfigFile = Path("config.yaml"),
+    config: words.Overrides = None,
+    configfile: words.ConfigFile = Path("config.yaml"),
 ) -> None:
     """Measure the cost of the harness itself on this machine, in several arrangements, in alternation."""
     from tidemark.config import load
@@ -236,7 +223,7 @@ def overhead(
 
     workspace = Workspace(Path.cwd())
     with locked(workspace):
-        plan = make_plan(load(configfile, values(context, config)), workspace.root)
+        plan = make_plan(load(configfile, words.values(context, config)), workspace.root)
         bench(workspace, plan.series[0], repetitions, seconds)
 
 
@@ -268,23 +255,21 @@ def new_system(
     name: Annotated[str, typer.Argument(metavar="NAME", help="As config.yaml will spell it, such as my-system.")],
     target: Annotated[
         Path | None,
-        typer.Option(*TO, exists=True, file_okay=False, help="The folder for the file, if not that of systems."),
+        typer.Option(*words.TO, exists=True, file_okay=False, help="The folder for the file, if not that of systems."),
     ] = None,
 ) -> None:
     """Write the file of a new table system: two methods are to be filled in, and the suite then passes."""
-    import re
-
     from tidemark.systems.registry import registry
 
     if not re.fullmatch("[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise ConfigError(f"found the name '{name}'; allowed: lower-case letters, digits, and hyphens between them")
     folder = REPOSITORY / "src" / "tidemark" / "systems"
-    path, words = (target or folder) / f"{name.replace('-', '_')}.py", name.split("-")
+    path, parts = (target or folder) / f"{name.replace('-', '_')}.py", [part.capitalize() for part in name.split("-")]
     if name in registry() or path.exists():
         raise ConfigError(f"found the name '{name}', which a system has, or {path.name}, which exists; choose another")
     text = (folder / "new_system.txt").read_text()
-    text = text.replace("NAME", name).replace("TITLE", " ".join(word.capitalize() for word in words))
-    path.write_text(text.replace("CLASS", "".join(word.capitalize() for word in words)))
+    text = text.replace("NAME", name).replace("TITLE", " ".join(parts))
+    path.write_text(text.replace("CLASS", "".join(parts)))
     print(f"tidemark: wrote {path}: fill in 'write' and 'read', then './tidemark test tests/conformance -k {name}'")
 
 
@@ -299,14 +284,7 @@ app.add_typer(steps)
 
 # Commands that had another name: it works for one release, is not in the help, and says the new one.
 RENAMED: dict[str, Callable[..., None]] = {
-    "list series": lists.list_series,
-    "list systems": lists.list_systems,
-    "list studies": lists.list_studies,
-    "list presets": lists.list_presets,
-    "list claims": lists.list_claims,
-    "list versions": lists.list_versions,
-    "show config": lists.show_config,
-    "show claim": lists.show_claim,
+    **{name: getattr(lists, name.replace(" ", "_")) for name in words.OLD_NAMES.values() if " " in name},
     "advise": advise,
     "keep": keep,
     "site": site,
@@ -324,8 +302,8 @@ def _saying(old: str, new: str, function: Callable[..., None]) -> Callable[..., 
     return renamed
 
 
-for old, new_name in OLD_NAMES.items():
-    more = MORE_VALUES if "context" in signature(RENAMED[new_name]).parameters else None
+for old, new_name in words.OLD_NAMES.items():
+    more = words.MORE_VALUES if "context" in signature(RENAMED[new_name]).parameters else None
     app.command(old, hidden=True, context_settings=more)(_saying(old, new_name, RENAMED[new_name]))
 stack.command("list", hidden=True)(_saying("stack list", "list stacks", lists.list_stacks))
 
@@ -345,18 +323,14 @@ def main() -> int:
         code = app(standalone_mode=False, prog_name="./tidemark", complete_var=VARIABLE)
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
-    except TidemarkError as error:
-        if was_interrupted():
-            return _interrupted()
-        print(f"tidemark: {error}", file=sys.stderr)
-        return error.exit_code
     except Exception as error:
         if was_interrupted():
             return _interrupted()
-        plain = explained(error, sys.argv[1:]) or of_the_machine(error)
-        if plain is None:
+        ours = error if isinstance(error, TidemarkError) else None
+        ours = ours or words.explained(error, sys.argv[1:]) or of_the_machine(error)
+        if ours is None:
             raise
-        print(f"tidemark: {plain}", file=sys.stderr)
-        return plain.exit_code
+        print(f"tidemark: {ours}", file=sys.stderr)
+        return ours.exit_code
     # typer.Exit ends here as well: outside standalone mode click returns its code as the result.
     return code if isinstance(code, int) else 0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -111,9 +113,6 @@ def advise(
 
 
 def _print_json(load: Load, bound: float, found: list[Answer], origin: str, marks: list[str]) -> None:
-    import json
-    from dataclasses import asdict
-
     from tidemark.planner.prediction import REACH, ROOM
 
     rules = {"most_utilisation": ROOM, "most_error": bound, "reach": REACH}
@@ -197,8 +196,6 @@ def _print_policies(rate: int, fresh_s: float, results: Path | None, as_json: bo
 
     Raises AnalysisError, with the command that tells, if none was measured near it.
     """
-    from dataclasses import asdict
-
     from tidemark.pipeline.commit_costs import POLICIES, read_costs
     from tidemark.planner.frontier import cheapest_of_others, near, unbeaten
 
@@ -211,8 +208,6 @@ def _print_policies(rate: int, fresh_s: float, results: Path | None, as_json: bo
         raise AnalysisError(f"{place}: no policy of upkeep was measured near {rate:,} events/s; what would tell: {own}")
     enough = [each for each in best if each.fresh_s <= fresh_s]
     if as_json:
-        import json
-
         found = {"measured": f"{place}: {measured.origin}", "policies": [asdict(each) for each in enough]}
         print(json.dumps(found, indent=1))
         return

@@ -10,7 +10,7 @@ import typer
 from tidemark.cli.listing import list_findings
 from tidemark.cli.words import TO
 from tidemark.errors import ConfigError
-from tidemark.paths import Workspace
+from tidemark.paths import Workspace, write_if_changed
 
 
 def site(
@@ -79,7 +79,6 @@ def artifact(
     """
     from tidemark.cli.docs import COMMANDS, commands_page
     from tidemark.cli.planning import example
-    from tidemark.paths import write_if_changed
     from tidemark.pipeline.reference import README, documents
     from tidemark.results.reference.front import ADVICE, filled
 
@@ -118,7 +117,6 @@ def finding(
     found = {each.id: each for each in all_findings()}
     if identity not in found:
         raise ConfigError(f"found no finding '{identity}'; allowed: {', '.join(found)}")
-    from tidemark.paths import write_if_changed
     from tidemark.pipeline.reproduce import reproduce
     from tidemark.results.reference.findings import FOLDER
     from tidemark.runs.serde import to_json

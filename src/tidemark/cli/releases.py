@@ -14,7 +14,7 @@ import typer
 from tidemark.cli.anatomy import numbers_of
 from tidemark.cli.words import ConfigFile, Overrides
 from tidemark.errors import ConfigError, ProvisionError
-from tidemark.paths import Workspace
+from tidemark.paths import Workspace, write_if_changed
 from tidemark.process_lifetime import say
 
 if TYPE_CHECKING:
@@ -68,7 +68,6 @@ def releases(
     if measures and len(ledger.counted) > 1:
         ledger, status = _measured(ledger, workspace, configfile.absolute(), values)
     if keep is not None:
-        from tidemark.paths import write_if_changed
         from tidemark.results.reference.release_ledger import FOLDER
 
         path = keep / FOLDER / f"{system}.json"

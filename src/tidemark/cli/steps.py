@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -50,8 +51,7 @@ class Tee(io.TextIOBase):
             return len(text)
         # On a terminal the text replaces a drawn line, which may have been longer.
         self._terminal.write(f"\x1b[K{text}" if self.isatty() else text)
-        self._log.write(text)
-        self._log.flush()
+        self.aside(text)
         return len(text)
 
     def aside(self, text: str) -> None:
@@ -91,8 +91,6 @@ def logged(path: Path | None) -> Iterator[None]:
             report(str(error), error.exit_code)
             raise
         except Exception as error:
-            import traceback
-
             traceback.print_exc(file=file)
             if (ours := of_the_machine(error)) is not None:
                 report(str(ours), ours.exit_code)

@@ -20,7 +20,6 @@ from tidemark.results.archive.unpack import opened
 from tidemark.results.claims import judge
 from tidemark.results.claims.claims import Claim, ClaimSet, load_claims
 from tidemark.results.claims.export import Listed, listed, write_claims
-from tidemark.results.claims.judge import Row, find_claim, from_elsewhere, not_measured, row_of, unjudged
 from tidemark.results.reference.content import FILE, folders, read_references
 from tidemark.results.reference.findings import DECLARED, Finding, declared
 from tidemark.results.report.summary_table import Subject, matrix_table
@@ -57,12 +56,6 @@ def parts(run_set: RunSet) -> list[Part]:
         results = study.results
         made.append(Part(study, results, Measures(run_set.of(name), results.quantities)))
     return made
-
-
-def whole(run_set: RunSet, of: Sequence[Part]) -> TableBuilder:
-    """Return the table builder for tables that cover all studies."""
-    measures = Measures(run_set, of[0].results.quantities)
-    return TableBuilder(measures, tuple(part.results.publication for part in of), tuple(part.measures for part in of))
 
 
 def costs(made: Sequence[Part]) -> list[Cost | Age]:
@@ -152,7 +145,9 @@ def build_tables(results: Path) -> Path:
     """Write all tables to results/tables, those of each study to a folder there; return the path of the index."""
     run_set = RunSet.load(results)
     made = parts(run_set)
-    general = whole(run_set, made)
+    whole = Measures(run_set, made[0].results.quantities)
+    publications, measures = tuple(part.results.publication for part in made), tuple(part.measures for part in made)
+    general = TableBuilder(whole, publications, measures)  # for tables that cover all studies
     groups: dict[str, list[Table]] = {"": [*setup.build(general), *accuracy.build(general, costs(made))]}
     groups |= {part.study.name: tables(part) for part in made}
     write_tables(groups, results / "tables")
@@ -227,13 +222,13 @@ def subjects(made: Sequence[Part]) -> list[Subject]:
     return [Subject(part.measures, part.results.questions) for part in made]
 
 
-def claim(place: Path, identity: str) -> Row:
+def claim(place: Path, identity: str) -> judge.Row:
     """Return the row of one claim of any study, from `place`: a results folder, an archive, or reference results.
 
     If these do not cover the claim, the row has the reason, and how to test it. Raises ConfigError for an unknown
     claim, and for a place that does not exist.
     """
-    wanted, book = find_claim(identity, books())
+    wanted, book = judge.find_claim(identity, books())
     if kept := folders(place):
         references = list(zip(kept, read_references(place), strict=True))
         judgements = [
@@ -242,15 +237,15 @@ def claim(place: Path, identity: str) -> Row:
             for each in reference.held
             if each.claim == identity and reference.about.study == book.study
         ]
-        reason = not_measured(reference.about.study for _, reference in references)
-        return from_elsewhere(wanted, book, judgements) if judgements else unjudged(wanted, book, reason)
+        reason = judge.not_measured(reference.about.study for _, reference in references)
+        return judge.from_elsewhere(wanted, book, judgements) if judgements else judge.unjudged(wanted, book, reason)
     if place == USUAL and not place.exists():
-        return unjudged(wanted, book, f"{place}: nothing was measured yet")
+        return judge.unjudged(wanted, book, f"{place}: nothing was measured yet")
     try:
         with opened(place) as run_set:
-            return row_of(run_set, wanted, book)
+            return judge.row_of(run_set, wanted, book)
     except AnalysisError as error:
-        return unjudged(wanted, book, str(error))
+        return judge.unjudged(wanted, book, str(error))
 
 
 def judged_claims(place: Path) -> dict[str, list[Listed]]:

@@ -89,7 +89,6 @@ def keep_costs(place: Path, target: Path) -> list[Path]:
             found = CommitCosts.of(run_set, place)
     files = {FILE: replace(found, policies=())} if found.costs else {}
     files |= {POLICIES: replace(found, costs=(), ages=())} if found.policies else {}
-    target.mkdir(parents=True, exist_ok=True)
     for name, each in files.items():
         write_if_changed(target / name, to_json(each))
     return [target / name for name in files]

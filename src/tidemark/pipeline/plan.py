@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -181,8 +182,8 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
             for spec in _repeated(study.plan(config, base), config.repeats):
                 system = f"{spec.name} {spec.options}"
                 if system not in locked:
-                    asked = workload.tools_for(variant_of(spec).system)
-                    locked[system] = _digest(locks(stack, servers(spec), asked))
+                    decisive = locks(stack, servers(spec), workload.tools_for(variant_of(spec).system))
+                    locked[system] = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
                 client = client_digest(known[spec.system].__module__)
                 version = MEASUREMENTS.get(spec.system)
                 measurement = f"{workload.name} {workload.measurement}, {spec.system} {version or client[:12]}"
@@ -220,15 +221,15 @@ def _in_order(series: Iterable[SeriesSpec], seed: int) -> list[SeriesSpec]:
     series of a study's part, which are compared, follow one another; studies, parts and series are in random order.
     """
     source = random.Random(seed)
-    rounds: dict[int, list[SeriesSpec]] = {}
-    for spec in sorted(series, key=lambda spec: (spec.repeat, spec.id)):
-        rounds.setdefault(spec.repeat, []).append(spec)
-    for each in rounds.values():
+    ordered: list[SeriesSpec] = []
+    by_id = sorted(series, key=lambda spec: (spec.repeat, spec.id))
+    for _, of_round in groupby(by_id, lambda spec: spec.repeat):
+        each = list(of_round)
         source.shuffle(each)
         of_study, of_part = _places((spec.study for spec in each), source), _places(map(_part, each), source)
         of_job = {job: place for place, job in enumerate(dict.fromkeys(spec.job for spec in each))}
-        each.sort(key=lambda spec: (of_study[spec.study], of_part[_part(spec)], of_job[spec.job]))
-    return [spec for each in rounds.values() for spec in each]
+        ordered += sorted(each, key=lambda spec: (of_study[spec.study], of_part[_part(spec)], of_job[spec.job]))
+    return ordered
 
 
 def _part(spec: SeriesSpec) -> str:
@@ -240,10 +241,6 @@ def _places(names: Iterable[str], source: random.Random) -> dict[str, int]:
     distinct = list(dict.fromkeys(names))
     source.shuffle(distinct)
     return {name: place for place, name in enumerate(distinct)}
-
-
-def _digest(content: dict[str, str]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 # Checks of the files that a configuration names, trips and an archive, before any step starts

@@ -17,17 +17,8 @@ from tidemark.machine import reboot
 from tidemark.machine.reboot import Restarts, Resume
 from tidemark.measure.series import needs_restart
 from tidemark.paths import Workspace
+from tidemark.pipeline import runner
 from tidemark.pipeline.plan import Plan, due, make_plan, provided, refuse_unusable, rounds, to_make, tools
-from tidemark.pipeline.runner import (
-    INTERRUPTED,
-    Runner,
-    is_dry,
-    locked,
-    make_due_again,
-    make_round,
-    run_all,
-    verdict,
-)
 from tidemark.runs.outcome import outcome_path
 from tidemark.runs.plan import Round
 from tidemark.runs.spec import SeriesSpec
@@ -92,19 +83,19 @@ def run(workspace: Workspace, config_file: Path, overrides: list[str], arguments
     """Run `tidemark all`, with restarts if configuration and command line request them; return the exit code."""
     plan = make_plan(load(config_file, overrides), workspace.root)
     refuse_unusable(plan.config)
-    if is_dry(arguments):
-        return run_all(workspace, config_file, overrides, arguments)
+    if runner.is_dry(arguments):
+        return runner.run_all(workspace, config_file, overrides, arguments)
     check(plan.config, restarts)
     if plan.config.cold != "reboot" or plan.config.archive is not None:
-        return run_all(workspace, config_file, overrides, arguments)
+        return runner.run_all(workspace, config_file, overrides, arguments)
 
     def go_on() -> int:
-        make_due_again(plan, workspace)
+        runner.make_due_again(plan, workspace)
         count = sum(_needs_restart(spec, workspace) for spec in due(plan.series, workspace))
         command = Resume(str(config_file), tuple(overrides), tuple(arguments), count + SPARE_RESTARTS)
         return _one_series_a_boot(plan, workspace, command, restarts)
 
-    with locked(workspace):
+    with runner.locked(workspace):
         return _forgotten_at_the_end(workspace, go_on)
 
 
@@ -120,22 +111,28 @@ def resume(workspace: Workspace) -> int:
         # Failed series stay failed until the user runs the command again: they could fail at every boot.
         return _one_series_a_boot(plan, workspace, command, Restarts.ALLOW)
 
-    with locked(workspace):
+    with runner.locked(workspace):
         return _forgotten_at_the_end(workspace, go_on)
 
 
 def _forgotten_at_the_end(workspace: Workspace, go_on: Callable[[], int]) -> int:
-    """Return the result of `go_on`; remove the unit unless the next restart or an interruption ended it."""
+    """Return the result of `go_on`; remove the unit unless the next restart or an interruption ended it.
+
+    The command with which the unit would continue is removed with it.
+    """
     status = 1
     try:
         status = go_on()
         return status
     except KeyboardInterrupt:
-        status = INTERRUPTED  # the machine shuts down, or the user stops the unit: the next boot continues
+        status = runner.INTERRUPTED  # the machine shuts down, or the user stops the unit: the next boot continues
         raise
     finally:
-        if status not in (RebootNeeded.exit_code, INTERRUPTED):
-            _forget(workspace)
+        if status not in (RebootNeeded.exit_code, runner.INTERRUPTED):
+            reboot.remove(workspace)
+            state = reboot.read(workspace)
+            if state.resume is not None or state.waiting is not None:
+                reboot.write(workspace, replace(state, resume=None, waiting=None))
 
 
 def _needs_restart(spec: SeriesSpec, workspace: Workspace) -> bool:
@@ -144,12 +141,12 @@ def _needs_restart(spec: SeriesSpec, workspace: Workspace) -> bool:
 
 def _one_series_a_boot(plan: Plan, workspace: Workspace, command: Resume, restarts: Restarts) -> int:
     """Prepare, then measure series until one needs an unused boot; if none is left, make everything else."""
-    runner = Runner(workspace, Path(command.config_file), list(command.overrides), list(command.arguments))
+    snakemake = runner.Runner(workspace, Path(command.config_file), list(command.overrides), list(command.arguments))
     prepared = [workspace.root / path for path in preparation(plan)]
     before = _stamps(prepared)
-    status = runner.make(*preparation(plan))
+    status = snakemake.make(*preparation(plan))
     if status:
-        return _ended(plan, workspace, status, runner)
+        return _ended(plan, workspace, status, snakemake)
     if _stamps(prepared) != before:
         reboot.claim(workspace, PREPARATION, alone=False)
     results_after = {made.number for made in to_make(plan, workspace)}
@@ -158,22 +155,22 @@ def _one_series_a_boot(plan: Plan, workspace: Workspace, command: Resume, restar
         if outcome_path(workspace, spec).exists():
             continue  # of a block of rounds, with its first series
         if last is not None and last.repeat < spec.repeat and spec.repeat - 1 in results_after:
-            ended = make_round(runner, plan, workspace, Round(spec.repeat - 1, rounds(plan)))
+            ended = runner.make_round(snakemake, plan, workspace, Round(spec.repeat - 1, rounds(plan)))
             if ended is not None:
-                return _ended(plan, workspace, ended, runner)
+                return _ended(plan, workspace, ended, snakemake)
         if _needs_restart(spec, workspace) and reboot.read(workspace).used_by:
             return _restart_for(spec, plan, workspace, command, restarts)
-        status = runner.make(str(outcome_path(workspace, spec).relative_to(workspace.root)))
+        status = snakemake.make(str(outcome_path(workspace, spec).relative_to(workspace.root)))
         if status:
-            return _ended(plan, workspace, status, runner)
+            return _ended(plan, workspace, status, snakemake)
         last = spec
-    return _ended(plan, workspace, runner.make(), runner)
+    return _ended(plan, workspace, snakemake.make(), snakemake)
 
 
-def _ended(plan: Plan, workspace: Workspace, status: int, runner: Runner) -> int:
-    if status in (RebootNeeded.exit_code, INTERRUPTED):
+def _ended(plan: Plan, workspace: Workspace, status: int, snakemake: runner.Runner) -> int:
+    if status in (RebootNeeded.exit_code, runner.INTERRUPTED):
         return status
-    return verdict(plan, workspace, status, runner.failure)
+    return runner.verdict(plan, workspace, status, snakemake.failure)
 
 
 def preparation(plan: Plan) -> list[str]:
@@ -214,11 +211,3 @@ def _restart_for(spec: SeriesSpec, plan: Plan, workspace: Workspace, command: Re
 def _say(what: str) -> int:
     print(f"tidemark: {what}", file=sys.stderr, flush=True)
     return RebootNeeded.exit_code
-
-
-def _forget(workspace: Workspace) -> None:
-    """Remove the unit, and the command with which it would continue."""
-    reboot.remove(workspace)
-    state = reboot.read(workspace)
-    if state.resume is not None or state.waiting is not None:
-        reboot.write(workspace, replace(state, resume=None, waiting=None))

@@ -25,18 +25,15 @@ from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.judge import judge_all, unjudged
-from tidemark.results.reference import anatomy, codemeta, content, front
+from tidemark.results.reference import anatomy, codemeta, content, findings, front, run_files, settings
 from tidemark.results.reference.agreement import agreement, with_verdict
 from tidemark.results.reference.artifact import Effort, Ledger, artifact
-from tidemark.results.reference.findings import page, shown
-from tidemark.results.reference.run_files import run_files_page
-from tidemark.results.reference.settings import settings_page
 from tidemark.results.reference.systems import system_pages
 from tidemark.results.report.summary_table import usual_columns
 from tidemark.results.tables.table import Table, markdown_grid, read_table, records, write_tables
 from tidemark.runs.runset import RunSet
 from tidemark.schema import editor_schema
-from tidemark.studies.study import registry
+from tidemark.studies.study import Study, registry
 from tidemark.systems.registry import registry as systems
 
 FINDINGS, README, STUDIES = "docs/findings.md", "README.md", "docs/studies"
@@ -125,12 +122,12 @@ def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
     return {
         **build_artifact(configuration, kept),
         **(anatomy_page(kept, (folder / ANATOMY).read_text()) if (folder / ANATOMY).is_file() else {}),
-        FINDINGS: page([shown(finding, kept) for finding in all_findings()]),
+        FINDINGS: findings.page([findings.shown(finding, kept) for finding in all_findings()]),
         README: front.front((folder / README).read_text(), kept, caveats(kept), quick),
         **_studies(kept, folder),
-        SETTINGS: settings_page(),
+        SETTINGS: settings.settings_page(),
         EDITOR_SCHEMA: editor_schema(),
-        RUN_FILES: run_files_page(
+        RUN_FILES: run_files.run_files_page(
             {name: found for name, study in registry().items() if (found := study.results.run_files) is not None}
         ),
         codemeta.FILE: codemeta.codemeta(REPOSITORY),
@@ -197,11 +194,11 @@ def pages_of_systems(kept: Path) -> dict[str, str]:
         for claim in load_claims(book):
             for name in dict.fromkeys(claim.measure.systems):
                 claimed.setdefault(name, []).append((book.study, claim.id, claim.statement))
-    findings: dict[str, list[tuple[str, str]]] = {}
+    described: dict[str, list[tuple[str, str]]] = {}
     for finding in all_findings():
-        for name in finding.systems if shown(finding, kept).is_described else ():
-            findings.setdefault(name, []).append((finding.id, finding.title))
-    return system_pages(systems(), kept, claimed, findings)
+        for name in finding.systems if findings.shown(finding, kept).is_described else ():
+            described.setdefault(name, []).append((finding.id, finding.title))
+    return system_pages(systems(), kept, claimed, described)
 
 
 def pictures(kept: Path) -> dict[str, str]:
@@ -322,13 +319,17 @@ def summaries(place: Path, study: str | None = None) -> list[Table]:
         paths = (place / "tables" / name / f"{front.MATRIX}.json", place / name / "tables" / f"{front.MATRIX}.json")
         path = next((each for each in paths if each.is_file()), None)
         if path is not None and study in (None, name):
-            matrix, questions = read_table(path), of_study.results.questions
-            asked = usual_columns(questions, [column.key for column in matrix.columns])
-            found.append(replace(front.narrow(matrix, asked), title=of_study.title))
+            found.append(replace(matrix_of(path, of_study), title=of_study.title))
     if not found:
         of = f" of {study}" if study else ""
         raise ConfigError(f"{place}: found no table of systems{of}; allowed: a results folder, or reference results")
     return found
+
+
+def matrix_of(path: Path, study: Study) -> Table:
+    """Return the table of systems of a study in a file, with the columns that its report shows at first."""
+    matrix = read_table(path)
+    return front.narrow(matrix, usual_columns(study.results.questions, [column.key for column in matrix.columns]))
 
 
 def build_comparison(

@@ -6,8 +6,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,13 +30,16 @@ def reproduce(workspace: Workspace, finding: Finding, runs: int, show: Callable[
     """Run the finding's script `runs` times, with a line per run to `show`; raise SystemFailure if a run fails."""
     if finding.script is None:
         raise ConfigError(f"the finding '{finding.id}' has no script; to repeat it: {finding.repeat}")
-    command, path = _command(workspace, finding, finding.script), _path(workspace, finding.script)
+    command = _command(workspace, finding, finding.script)
+    tools = [str(provide_tool(name, workspace).parent.absolute()) for name in finding.script.tools]
+    path = os.pathsep.join([*tools, os.environ.get("PATH", os.defpath)])
     attempts: list[Attempt] = []
     case, versions, day = None, {}, datetime.now(UTC).date().isoformat()
     for number in range(runs):
         began = time.monotonic()
-        with _folder(workspace) as folder:
-            said = _run(finding, command, folder, path)
+        # The account that runs scripts may write in this folder.
+        with tempfile.TemporaryDirectory(prefix="finding-", dir=private_directory(workspace.work)) as place:
+            said = _run(finding, command, give(Path(place)), path)
         attempts.append(Attempt(said["seen"], said["said"], round(time.monotonic() - began, 1)))
         versions = said["versions"]
         if said["seen"] and case is None:
@@ -56,29 +58,11 @@ def _command(workspace: Workspace, finding: Finding, script: Script) -> list[str
     return [*command, *(jar.absolute() for jar in jars)]
 
 
-def _path(workspace: Workspace, script: Script) -> str:
-    """Return the PATH of the script, with the programs of its tools first."""
-    tools = [str(provide_tool(name, workspace).parent.absolute()) for name in script.tools]
-    return os.pathsep.join([*tools, os.environ.get("PATH", os.defpath)])
-
-
-@contextmanager
-def _folder(workspace: Workspace) -> Iterator[Path]:
-    """Yield a folder in which the account that runs scripts may write."""
-    with tempfile.TemporaryDirectory(prefix="finding-", dir=private_directory(workspace.work)) as place:
-        yield give(Path(place))
-
-
 def _run(finding: Finding, command: list[str | Path], folder: Path, path: str) -> dict[str, Any]:
     log = folder / "said.log"
-    own = {"HOME": str(folder), "TMPDIR": str(folder), "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    env = server_environment(HOME=str(folder), TMPDIR=str(folder), PATH=path, PYTHONDONTWRITEBYTECODE="1")
     child = Child.start(
-        f"The script of '{finding.id}'",
-        command,
-        log,
-        env=server_environment(**own),
-        cwd=folder,
-        account=unprivileged_account(),
+        f"The script of '{finding.id}'", command, log, env=env, cwd=folder, account=unprivileged_account()
     )
     child.run_to_end(LONGEST_S)
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.startswith('{"seen"')]

@@ -105,12 +105,11 @@ def why_to_end(goal: Goal, number: int, widths: Mapping[str, float], minutes: fl
 
 def spent_minutes(folders: Iterable[Path]) -> float:
     """Return the minutes from the first attempt at any of these series to now, without long pauses."""
-    spans = []
-    for folder in folders:
-        for attempt in SeriesRecord(folder).attempts():
-            begun = datetime.fromisoformat(attempt.started_at)
-            spans.append((begun, datetime.fromisoformat(attempt.ended_at) if attempt.ended_at else begun))
-    spans.sort()
+    spans = sorted(
+        (datetime.fromisoformat(each.started_at), datetime.fromisoformat(each.ended_at or each.started_at))
+        for folder in folders
+        for each in SeriesRecord(folder).attempts()
+    )
     if not spans:
         return 0.0
     total, last = 0.0, spans[0][0]

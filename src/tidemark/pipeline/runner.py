@@ -26,7 +26,6 @@ from tidemark.paths import ANSWER, REPOSITORY, Workspace, private_directory, try
 from tidemark.pipeline import rounds
 from tidemark.pipeline.failure import LOCKED, PIPELINE, TARGETS, Failure, forget, note, noted
 from tidemark.pipeline.plan import RESULTS_SECONDS, ROUND, Plan, asked_for, due, likely_seconds, make_plan, to_make
-from tidemark.pipeline.rounds import left_out
 from tidemark.process_lifetime import run_guarded, say
 from tidemark.progress import duration, is_quiet, is_verbose
 from tidemark.runs.outcome import Outcome, outcome_path
@@ -84,12 +83,9 @@ def enter(values: Mapping[str, Any], root: Path, config_file: str) -> Plan:
 
     Without an enclosing `tidemark all`, also take the lock and make failed series due again.
     """
-    workspace = Workspace(root)
-    overrides = os.environ.get(OVERRIDES)
-    if overrides is None:
-        plan = make_plan(from_snakemake(values, root / config_file), root)
-    else:
-        plan = make_plan(load(root / config_file, json.loads(overrides)), root)
+    workspace, path, overrides = Workspace(root), root / config_file, os.environ.get(OVERRIDES)
+    config = from_snakemake(values, path) if overrides is None else load(path, json.loads(overrides))
+    plan = make_plan(config, root)
     os.environ[PIPELINE] = str(os.getpid())
     if os.environ.get(LOCKED) != "1":
         _held.append(take_lock(workspace))
@@ -176,16 +172,8 @@ class Runner:
         self.failure: Failure | None = None  # of the last `make`
         own = is_dry(arguments) or "--logger" in arguments
         self._keeps_silent = is_dry(arguments) and not is_verbose()  # Snakemake, unless it fails
-        self._options = [
-            *arguments,
-            *([] if own else ["--logger", LOGGER]),
-            "--snakefile",
-            str(SNAKEFILE),
-            "--cores",
-            str(cores),
-            "--configfile",
-            str(config_file),
-        ]
+        self._options = [*arguments, *([] if own else ["--logger", LOGGER]), "--snakefile", str(SNAKEFILE)]
+        self._options += ["--cores", str(cores), "--configfile", str(config_file)]
         self._environment = {**os.environ, LOCKED: "1", OVERRIDES: json.dumps(overrides)}
         self._environment.pop(ROUND, None)
 
@@ -306,7 +294,7 @@ def make_in_rounds(runner: Runner, plan: Plan, workspace: Workspace) -> int:
             status = runner.make(*(f"{spec.directory}/outcome.json" for spec in of_rounds))
             if status:
                 return status
-            if left_out(of_rounds, workspace):
+            if rounds.left_out(of_rounds, workspace):
                 break
         ended = make_round(runner, plan, workspace, each)
         if ended is not None:
@@ -372,7 +360,7 @@ def verdict(plan: Plan, workspace: Workspace, status: int, failure: Failure | No
 
     `failure` is the step, other than a series, that ended the pipeline, if any.
     """
-    not_needed = {spec.id for spec in left_out(plan.series, workspace)}
+    not_needed = {spec.id for spec in rounds.left_out(plan.series, workspace)}
     wanted = [spec for spec in plan.series if spec.id not in not_needed]
     ended = [(spec, Outcome.read(path)) for spec in wanted if (path := outcome_path(workspace, spec)).exists()]
     failed = [(spec, outcome) for spec, outcome in ended if outcome.status == "failed"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,28 +15,20 @@ from tidemark.errors import ConfigError
 from tidemark.integrity import sha256_of
 from tidemark.paths import REPOSITORY
 from tidemark.pipeline.build import all_findings, books, notes, parts, subjects
-from tidemark.pipeline.reference import FINDINGS, FIRST, build_reference, caveats, pages_of_systems, pictures
+from tidemark.pipeline.reference import FINDINGS, FIRST, build_reference, caveats, matrix_of, pages_of_systems, pictures
 from tidemark.results.archive.crate import LICENCE
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.judge import unjudged
+from tidemark.results.reference import findings, front, release_ledger, releases
 from tidemark.results.reference.content import FILE, TABLES, folders, read_reference, read_references
-from tidemark.results.reference.findings import FOLDER as EVIDENCE
-from tidemark.results.reference.findings import page, shown
-from tidemark.results.reference.front import MATRIX, glance, narrow
-from tidemark.results.reference.release_ledger import PAGE as RELEASES
-from tidemark.results.reference.release_ledger import kept_ledgers, ledger_page
-from tidemark.results.reference.releases import THEN_AND_NOW as STACKS
-from tidemark.results.reference.releases import releases_page
 from tidemark.results.reference.systems import GENERATED
 from tidemark.results.report.page import write_gallery, write_site_report
-from tidemark.results.report.summary_table import usual_columns
 from tidemark.results.site import pages
 from tidemark.results.site.html import GENERAL, TEXTS, Site, about_study, address_of
 from tidemark.results.site.rows import Traits
 from tidemark.results.site.sets import DIGITS, ResultSet, permanent_address, without_identity
-from tidemark.results.tables.table import read_table
 from tidemark.runs.runset import RunSet
 from tidemark.studies.study import registry
 from tidemark.systems.registry import registry as systems
@@ -79,12 +71,11 @@ def _archives(places: Sequence[Path], site: Path) -> list[pages.Archive]:
             shutil.copy(file, home / "archive.zip")
         with opened(home / "archive.zip") as run_set:
             files = _report(run_set, home, site)
-        name = place.stem or place.resolve().stem
-        made.append(
-            pages.Archive(
-                home.name, name, digest, (home / "archive.zip").stat().st_size, tuple(_of_archive(home, site, files))
-            )
+        name, title = place.stem or place.resolve().stem, f" (archive {home.name})"
+        sets = _ordered(
+            _set(site, each, title=title, listed=_address(each, site), run_files=files) for each in folders(home)
         )
+        made.append(pages.Archive(home.name, name, digest, (home / "archive.zip").stat().st_size, tuple(sets)))
     if len(made) > 1:
         write_gallery(places, lambda run_set: subjects(parts(run_set)), site / "archives" / REPORT)
     return made
@@ -119,14 +110,6 @@ def _copy_results(kept: Path, site: Path, target: Path) -> None:
         earlier = site / path.parent.relative_to(target)
         if not earlier.exists():
             shutil.copytree(path.parent, earlier, ignore=shutil.ignore_patterns("*.html", "*.csv"))
-
-
-def _of_archive(home: Path, site: Path, run_files: Mapping[tuple[str | int, ...], str]) -> list[ResultSet]:
-    """Return the results of the archive in `home`, a folder of the site."""
-    title = f" (archive {home.name})"
-    return _ordered(
-        _set(site, place, title=title, listed=_address(place, site), run_files=run_files) for place in folders(home)
-    )
 
 
 def _newest(site: Path) -> list[ResultSet]:
@@ -164,18 +147,14 @@ def _set(site: Path, place: Path, *, title: str = "", **fields: Any) -> ResultSe
     """Return the results in the folder `place` of the site; `title` follows that of the study."""
     reference = read_reference(place)
     study = registry()[reference.about.study]
-    path, first = place / TABLES / f"{MATRIX}.json", None
-    if path.is_file():
-        matrix = read_table(path)
-        asked = usual_columns(study.results.questions, [column.key for column in matrix.columns])
-        first = narrow(matrix, asked)
+    path = place / TABLES / f"{front.MATRIX}.json"
     return ResultSet(
         _address(place, site),
         place,
         f"{study.title}{title}",
         study.question,
         reference,
-        first,
+        matrix_of(path, study) if path.is_file() else None,
         systems=_traits(),
         units={quantity.name: quantity.unit for quantity in study.results.quantities.headline},
         **fields,
@@ -207,9 +186,10 @@ def _checked(public: str) -> str:
 
 def _write(folder: Path, kept: Path, sets: Sequence[ResultSet], archives: Sequence[pages.Archive], public: str) -> None:
     texts = dict(_texts(kept))
-    evidence = [path.relative_to(kept).as_posix() for path in sorted((kept / EVIDENCE).glob("*.json"))]
+    evidence = [path.relative_to(kept).as_posix() for path in sorted((kept / findings.FOLDER).glob("*.json"))]
     names = ["claims", *(f"claims/{book.study}" for book in books()), *(each.address for each in sets)]
-    compared = next((each for each in sets if each.first and (each.place / TABLES / f"{STACKS}.json").is_file()), None)
+    then_and_now = f"{TABLES}/{releases.THEN_AND_NOW}.json"
+    compared = next((each for each in sets if each.first and (each.place / then_and_now).is_file()), None)
     names += ["releases/then-and-now"] if compared else []
     site = Site(
         folder, {"index.html", *(f"{name}/index.html" for name in names), *map(address_of, texts), *evidence}, public
@@ -217,7 +197,7 @@ def _write(folder: Path, kept: Path, sets: Sequence[ResultSet], archives: Sequen
     site.put_style()
     site.put("LICENSE.txt", LICENCE.read_text())
     if compared is not None:
-        pages.write_then_and_now(site, [*releases_page(compared.place, kept)], compared)
+        pages.write_then_and_now(site, [*releases.releases_page(compared.place, kept)], compared)
     for name in evidence:
         site.put(name, (kept / name).read_text())
     permanent = [*_permanent(folder, sets)]
@@ -257,14 +237,14 @@ def _texts(kept: Path) -> Iterator[tuple[str, str]]:
     """Yield the documents that are pages of the site, with their paths."""
     for source, text in pages_of_systems(kept).items():
         yield source, OF_STUDY.sub(r"### [\1](../studies/\1.md),", text.replace(GENERATED, ""))
-    yield FINDINGS, page([shown(finding, kept) for finding in all_findings()])
-    if ledgers := kept_ledgers(kept):
-        yield RELEASES, "\n".join(ledger_page(ledgers))
+    yield FINDINGS, findings.page([findings.shown(finding, kept) for finding in all_findings()])
+    if ledgers := release_ledger.kept_ledgers(kept):
+        yield release_ledger.PAGE, "\n".join(release_ledger.ledger_page(ledgers))
     yield from ((source, (REPOSITORY / source).read_text()) for source in TEXTS)
 
 
 def _front(site: Site, kept: Path, sets: Sequence[ResultSet], archives: Sequence[pages.Archive]) -> None:
-    found = glance(kept, FIRST)
+    found = front.glance(kept, FIRST)
     for name, drawing in pictures(kept).items():
         site.put(name.removeprefix("docs/"), drawing)
     lines = [] if found is None else [*found.lines(), "", "What the table does not show:", ""]

@@ -76,20 +76,14 @@ class Disk:
         return max(0, self.window_bytes + self.sync_bytes - self.stream_bytes)
 
     @property
-    def unsettled_bytes(self) -> int | None:
-        """Bytes written before the window that reached the disk during it; `charged_bytes` includes them."""
-        if self.left_bytes is None:
-            return None
-        return max(0, self.left_bytes - (self.rest_bytes or 0))
-
-    @property
     def why_not_charged(self) -> str | None:
         """Reason why no bytes can be charged to the system; None if they can."""
         charged = self.charged_bytes
         if charged is None:
             return self.reason or "what reached the disk in the window is not known"
-        left = self.unsettled_bytes
-        if left is not None and left > SOUND * charged:
+        # Bytes written before the window that reached the disk during it: `charged` includes them.
+        left = (self.left_bytes or 0) - (self.rest_bytes or 0)
+        if left > SOUND * charged:
             return f"{left:,} bytes from before the window were still to be written when it opened, too many to tell"
         return None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -31,15 +31,7 @@ OLD_DISK = (
 )
 # Keys introduced by version 2, which files of version 1 lack.
 NEW_IN_2 = ("tidemark", "opening", "interference")
-NEW_OF_THE_DISK = (
-    "rest_bytes",
-    "left_bytes",
-    "settle_seconds",
-    "window_bytes",
-    "sync_bytes",
-    "sync_seconds",
-    "stream_bytes",
-)
+NEW_OF_THE_DISK = tuple(each.name for each in fields(Disk) if each.name not in ("device", "reason", "written_by"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,16 +176,8 @@ class ProducerPart(Produced):
     def of(
         cls, mode: str, produced: Produced, dataset_rows: int, stretches: int, topic_bytes: int | None
     ) -> ProducerPart:
-        return cls(
-            mode=mode,
-            events=produced.events,
-            seconds=produced.seconds,
-            cpu_s=produced.cpu_s,
-            topped_up=produced.topped_up,
-            laps=produced.events / dataset_rows,
-            stretches=stretches,
-            topic_bytes=topic_bytes,
-        )
+        sent = {each.name: getattr(produced, each.name) for each in fields(Produced)}
+        return cls(**sent, mode=mode, laps=produced.events / dataset_rows, stretches=stretches, topic_bytes=topic_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

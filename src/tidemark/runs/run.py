@@ -69,11 +69,6 @@ def columns_of(path: Path) -> tuple[str, ...]:
     return tuple(pq.read_schema(path).names)
 
 
-@lru_cache(maxsize=64)
-def _kept(path: Path, name: str) -> NDArray[np.int64]:
-    return _column(path, name)
-
-
 @lru_cache(maxsize=8)
 def words(path: Path, name: str) -> NDArray[np.str_]:
     """Return one text column, read-only; the last ones are cached, as many quantities use the same column."""
@@ -90,6 +85,9 @@ def _column(path: Path, name: str) -> NDArray[np.int64]:
     values: NDArray[np.int64] = column.to_numpy(zero_copy_only=False)
     values.setflags(write=False)
     return values
+
+
+_kept = lru_cache(maxsize=64)(_column)
 
 
 def _table(path: Path, columns: list[str] | None = None) -> pa.Table:
@@ -117,14 +115,13 @@ def read_seconds(path: Path, window_s: float) -> Seconds:
     return Seconds(second[inside], _floats(table, "cpu_percent")[inside], disk, cpu, length[inside], memory)
 
 
-def _of_groups(table: pa.Table, inside: NDArray[np.bool_], form: str) -> tuple[tuple[str, NDArray[np.float64]], ...]:
+def _of_groups(table: pa.Table, inside: NDArray[np.bool_], form: str) -> Groups:
     """Return the columns of process groups that existed, by group name, which `form` captures from column names."""
-    found = []
-    for name in table.column_names:
-        group = re.fullmatch(form, name)
-        if group and table.column(name).null_count < table.num_rows:
-            found.append((group[1], _floats(table, name)[inside]))
-    return tuple(found)
+    return tuple(
+        (group[1], _floats(table, name)[inside])
+        for name in table.column_names
+        if (group := re.fullmatch(form, name)) and table.column(name).null_count < table.num_rows
+    )
 
 
 def _floats(table: pa.Table, name: str) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ wherever runs of one result set, or of two, differ in them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import combinations
@@ -137,27 +138,14 @@ def unfinished(run_set: RunSet) -> tuple[str, ...]:
 
 def mixture(run_set: RunSet) -> tuple[str, ...]:
     """Return a warning for each way in which the runs of a set do not belong together; empty if they do."""
-    return (*_harnesses(run_set), *_machines(run_set))
-
-
-def _harnesses(run_set: RunSet) -> Iterator[str]:
-    if len(run_set.harnesses) > 1:
-        spelt = "; ".join(
-            f"{sum(_digest(run.manifest.harness) == _digest(each) for run in run_set.runs):,} runs by "
-            + harness_words(each)
-            for each in run_set.harnesses
-        )
-        yield f"WARNING: these runs were measured by different versions of the measuring code: {spelt}."
-
-
-def _machines(run_set: RunSet) -> Iterator[str]:
-    if len(run_set.machines) > 1:
-        spelt = "; ".join(
-            f"{sum(run.manifest.machine == each for run in run_set.runs):,} runs on {machine_words(each)}"
-            for each in run_set.machines
-        )
-        yield f"WARNING: these runs were measured on different machines, or on one that was changed: {spelt}."
-
-
-def _digest(harness: Harness | None) -> str | None:
-    return harness.digest if harness else None
+    by_code = Counter(harness.digest if harness else None for run in run_set.runs for harness in [run.manifest.harness])
+    by_machine = Counter(run.manifest.machine for run in run_set.runs)
+    found = {
+        "measured by different versions of the measuring code": [
+            f"{by_code[each.digest if each else None]:,} runs by {harness_words(each)}" for each in run_set.harnesses
+        ],
+        "measured on different machines, or on one that was changed": [
+            f"{number:,} runs on {machine_words(each)}" for each, number in by_machine.items()
+        ],
+    }
+    return tuple(f"WARNING: these runs were {how}: {'; '.join(each)}." for how, each in found.items() if len(each) > 1)

@@ -104,15 +104,11 @@ def _table(
     pairs: Sequence[tuple[Series, Series]],
     notes: Iterable[str],
 ) -> Table:
-    return Table(
-        name,
-        f"Two result sets, study {', '.join(a.run_set.studies)}: {title}",
-        tuple(columns),
-        tuple(tuple(row) for row in rows),
-        tuple(source_runs([run for pair in pairs for series in pair for run in series.hot_runs])),
-        "; ".join(dataset.label for dataset in a.run_set.datasets),
-        tuple(notes),
-    )
+    heading = f"Two result sets, study {', '.join(a.run_set.studies)}: {title}"
+    cells = tuple(tuple(row) for row in rows)
+    sources = tuple(source_runs([run for pair in pairs for series in pair for run in series.hot_runs]))
+    datasets = "; ".join(dataset.label for dataset in a.run_set.datasets)
+    return Table(name, heading, tuple(columns), cells, sources, datasets, tuple(notes))
 
 
 def _between_systems(a: Side, b: Side, pairs: Sequence[tuple[Series, Series]]) -> Table | None:

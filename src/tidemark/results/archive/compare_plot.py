@@ -43,13 +43,8 @@ def _draw(comparison: Comparison) -> style.Frame:
             axes.text(1, row, f" missing: {ratio.reason}"[:60], fontsize=style.SMALL, color=style.FAINT, va="center")
             continue
         rows += plots.rows_of(ratio, system=one.title, row=row)
-        axes.annotate(
-            plots.spelt(ratio, thousands=False),
-            (1.02, row),
-            xycoords=("axes fraction", "data"),
-            fontsize=style.SMALL,
-            va="center",
-        )
+        text = plots.spelt(ratio, thousands=False)
+        axes.annotate(text, (1.02, row), xycoords=("axes fraction", "data"), fontsize=style.SMALL, va="center")
     if rows:
         plots.lines(axes, rows, "value", "row", look, orient="y", joined=False)
     ends = [1.0, *(row["value"] for row in rows)]
@@ -60,13 +55,8 @@ def _draw(comparison: Comparison) -> style.Frame:
     leading = comparison.leading
     axes.set_xlabel(f"{leading.noun} of B over that of A (log scale; right of 1: B is {leading.words[0]})")
     title = f"Two result sets: {leading.noun}, B over A"
-    style.finish(
-        made,
-        title,
-        (*comparison.tables[0].notes[:2], "Points: typical hot runs; bars: 95 % intervals."),
-        f"Dataset: {comparison.tables[0].dataset}",
-        comparison.synthetic,
-    )
+    notes = (*comparison.tables[0].notes[:2], "Points: typical hot runs; bars: 95 % intervals.")
+    style.finish(made, title, notes, f"Dataset: {comparison.tables[0].dataset}", comparison.synthetic)
     return made
 
 

@@ -66,11 +66,8 @@ class Criterion:
         """Return the verdict and its parts: that on the direction, and that on the size or None without a size."""
         direction = self.direction.judge(ours)
         size = self.size.judge(ours) if self.size else None
-        parts = {direction, size} - {None}
-        for verdict in (NOT_REPRODUCED, INCONCLUSIVE):
-            if verdict in parts:
-                return verdict, direction, size
-        return REPRODUCED, direction, size
+        worst = (each for each in (NOT_REPRODUCED, INCONCLUSIVE) if each in (direction, size))
+        return next(worst, REPRODUCED), direction, size
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,10 +59,9 @@ def heading(found: Anatomy) -> str:
 def label(asked: str) -> str:
     """Return a request or a statement in a few characters: an HTTP request by the last part of its path."""
     short = asked or "another message"
-    if (http := HTTP.match(asked)) is not None:
-        short = (
-            f"{http['what']} {http['path'].rstrip('/').rpartition('/')[2]}{f'?{key}' if (key := http['key']) else ''}"
-        )
+    if http := HTTP.match(asked):
+        key = f"?{http['key']}" if http["key"] else ""
+        short = f"{http['what']} {http['path'].rstrip('/').rpartition('/')[2]}{key}"
     short = IDENTIFIER.sub("…", short)
     return short if len(short) <= LONGEST else f"{short[: LONGEST - 1]}…"
 

@@ -44,13 +44,10 @@ def draw(contexts: Mapping[str, FigureContext], commissions: Sequence[FigureTask
     An index entry with a `reason` could not be drawn: an optional figure then has no files, any other is a
     placeholder that shows the reason. Raise AnalysisError if two figures in a group have the same name.
     """
-    twice = [
-        pair
-        for pair, count in Counter((each.group, each.figure_spec.name) for each in commissions).items()
-        if count > 1
-    ]
-    if twice:
-        raise AnalysisError(f"study '{twice[0][0]}': two figures are called '{twice[0][1]}'")
+    counts = Counter((each.group, each.figure_spec.name) for each in commissions)
+    for (group, name), count in counts.items():
+        if count > 1:
+            raise AnalysisError(f"study '{group}': two figures are called '{name}'")
     for group in contexts:
         (folder / group).mkdir(parents=True, exist_ok=True)
     entries: list[Entry] = []

@@ -102,10 +102,9 @@ def log_axis(axes: Axes, which: Literal["x", "y"] = "x", ticks: Iterable[float] 
     between = (1.0, 2.0, 5.0) if decades < 1.3 else (1.0, 3.0) if decades < 2.2 else (1.0,)
     if ticks:
         axis.set_major_locator(FixedLocator(sorted(ticks)))
+        axis.set_minor_locator(NullLocator())
     else:  # LogLocator crowds a span that contains one multiple of `between`, or none
         axis.set_major_locator(MaxNLocator(3) if decades < SHORT else LogLocator(subs=between, numticks=8))
-    if ticks:
-        axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(plain_ticks())
     axis.set_minor_formatter(NullFormatter())
 
@@ -172,9 +171,8 @@ def tails(axes: Axes, samples: Mapping[str, Floats], look: Look, *, legend: bool
 def legend_beside(axes: Axes, words: dict[str, str] | None = None) -> None:
     """Move the legend of `lines` to the right of the axes; `words` maps system names to longer labels."""
     assert axes.legend_ is not None
-    inches = (
-        0.98 - axes.get_position().x1
-    ) * axes.figure.bbox.width / axes.figure.dpi - 0.3  # less a line and its marker
+    share = 0.98 - axes.get_position().x1
+    inches = share * axes.figure.bbox.width / axes.figure.dpi - 0.3  # less a line and its marker
     for text in axes.legend_.texts:
         said = (words or {}).get(text.get_text(), text.get_text())
         text.set_text(style.few_lines(said, int(inches / style.CHARACTER)))
@@ -276,9 +274,8 @@ def counts(
 def spelt(estimate: Estimate, thousands: bool) -> str:
     """Return a short text of an estimate with its interval, with decimals according to the largest number:
     `93.5 [85.3, 99.2]`, `-0.00 [-5.70, 5.57]`."""
-    each = [
-        end / (1e3 if thousands else 1.0) for end in (estimate.value, estimate.low, estimate.high) if end is not None
-    ]
+    unit = 1e3 if thousands else 1.0
+    each = [end / unit for end in (estimate.value, estimate.low, estimate.high) if end is not None]
     largest = max(map(abs, each))
     decimals = max(0, 2 - math.floor(math.log10(largest))) if largest else 0
     value, *ends = (f"{round(one, decimals) + 0.0:,.{decimals}f}" for one in each)

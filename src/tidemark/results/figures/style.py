@@ -140,15 +140,12 @@ class Frame:
     width: float
     height: float
 
-    def axes(
-        self, left: float, right: float, bottom: float = 0.0, height: float | None = None, sharex: Axes | None = None
-    ) -> Axes:
+    def axes(self, left: float, right: float, bottom: float = 0.0, height: float | None = None) -> Axes:
         """Add axes placed in inches: `left` and `right` margins, `bottom` above the lowest axis."""
         whole = self.figure.get_figheight()
         tall = self.height if height is None else height
         return self.figure.add_axes(
-            (left / self.width, (BELOW + bottom) / whole, (self.width - left - right) / self.width, tall / whole),
-            sharex=sharex,
+            (left / self.width, (BELOW + bottom) / whole, (self.width - left - right) / self.width, tall / whole)
         )
 
     def pair(

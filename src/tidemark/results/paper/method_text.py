@@ -121,11 +121,9 @@ def _interference(run_set: RunSet) -> str:
         return "These runs do not record what else ran on the machine."
     disturbed = [run for run in run_set.runs if run.disturbed]
     again = sum(len(repeat.disturbed) for repeat in run_set.repeats)
-    marked = "No run that counts is marked as disturbed"
-    if disturbed:
-        marked = (
-            f"Of the runs that count, {len(disturbed):,} {'is' if len(disturbed) == 1 else 'are'} marked as disturbed"
-        )
+    are = "is" if len(disturbed) == 1 else "are"
+    marked = f"Of the runs that count, {len(disturbed):,} {are}" if disturbed else "No run that counts is"
+    marked += " marked as disturbed"
     repeated = ""
     if again:
         runs = f"{again:,} disturbed run{' was' if again == 1 else 's were'}"

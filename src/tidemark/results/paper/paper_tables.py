@@ -120,24 +120,19 @@ def sheet(table: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def blocks(widths: Sequence[int], keys: int, line: int = LINE) -> list[list[int]]:
+def blocks(widths: Sequence[int], keys: int) -> list[list[int]]:
     """Return column indices per block: the first `keys` in each, the others in order, with balanced block widths."""
-    fewest = len(_filled(widths, keys, line))
-    for narrower in range(min(line, max(widths, default=0)), line):
-        found = _filled(widths, keys, narrower)
-        if len(found) == fewest:
-            return found
-    return _filled(widths, keys, line)
+    fewest = len(_filled(widths, keys, LINE))
+    candidates = (_filled(widths, keys, line) for line in range(min(LINE, max(widths, default=0)), LINE + 1))
+    return next(found for found in candidates if len(found) == fewest)
 
 
 def _filled(widths: Sequence[int], keys: int, line: int) -> list[list[int]]:
-    given = list(range(keys))
-    made: list[list[int]] = [list(given)]
-    room = line - sum(widths[:keys])
-    left = room
+    made = [list(range(keys))]
+    left = room = line - sum(widths[:keys])
     for place in range(keys, len(widths)):
         if widths[place] > left and len(made[-1]) > keys:
-            made.append(list(given))
+            made.append(list(range(keys)))
             left = room
         made[-1].append(place)
         left -= widths[place]

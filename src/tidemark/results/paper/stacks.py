@@ -100,10 +100,8 @@ class StackWriter:
                 if title in first:
                     gained += [f"{title}: {ABILITIES.get(each, each)}" for each in sorted(now - first[title])]
                     lost += [f"{title}: {ABILITIES.get(each, each)}" for each in sorted(first[title] - now)]
-            text = "; ".join(gained)
-            known = f"Systems declare new capabilities with '{stack}': {text}." if gained else ""
             none = f"With '{stack}', no system declares a capability that it lacks with '{self._stacks[0]}'."
-            made.append(known or none)
+            made.append(f"Systems declare new capabilities with '{stack}': {'; '.join(gained)}." if gained else none)
             if lost:
                 made.append(f"Systems no longer declare with '{stack}': {'; '.join(lost)}.")
         return " ".join(made)

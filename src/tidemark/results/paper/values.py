@@ -216,13 +216,12 @@ def _verdicts(counts: Mapping[str, int]) -> str:
 
 def counted(counts: Mapping[str, int], words: Sequence[tuple[str, str, str]]) -> str:
     """Return the counts with the `words` of each verdict, for one claim and for more; no zeros after the second."""
-    return listed(
-        [
-            f"{counts[verdict]:,} {one if counts[verdict] == 1 else more}"
-            for place, (verdict, one, more) in enumerate(words)
-            if counts[verdict] or place < 2
-        ]
-    )
+    said = [
+        f"{counts[verdict]:,} {one if counts[verdict] == 1 else more}"
+        for place, (verdict, one, more) in enumerate(words)
+        if counts[verdict] or place < 2
+    ]
+    return listed(said)
 
 
 def _dataset(dataset: Provenance | None) -> dict[str, str]:

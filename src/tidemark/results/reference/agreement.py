@@ -85,15 +85,9 @@ def agreement(a: Sequence[Reference], b: Sequence[Reference], names: tuple[str, 
     """Return a table with a row per claim, differing ones first; notes state the counts and each side's origin."""
     found = sorted(pairs(a, b), key=lambda pair: (-_weight(pair), pair.study, pair.a.key))
     rows = tuple(tuple(_cells(pair)) for pair in found)
-    return Table(
-        "agreement",
-        "Published claims: B against A",
-        COLUMNS,
-        rows,
-        (),
-        "; ".join(dict.fromkeys(reference.about.dataset for reference in a)),
-        tuple(_notes(a, b, found, names)),
-    )
+    dataset = "; ".join(dict.fromkeys(reference.about.dataset for reference in a))
+    notes = tuple(_notes(a, b, found, names))
+    return Table("agreement", "Published claims: B against A", COLUMNS, rows, (), dataset, notes)
 
 
 def with_verdict(table: Table, verdict: str) -> Table:

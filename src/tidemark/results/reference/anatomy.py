@@ -61,10 +61,7 @@ def kept_by_columns(kept: Path) -> list[Anatomy]:
 def anatomy_table(counts: Sequence[Anatomy]) -> Iterator[str]:
     """Yield the lines of the table of those counts whose systems have no options, by system and stack."""
     rows = [[_named(found), found.stack, *cells(found)] for found in counts if not found.options]
-    if not rows:
-        yield EMPTY
-        return
-    yield from markdown_grid(["System", "Stack", *COUNTS], rows).splitlines()
+    yield from markdown_grid(["System", "Stack", *COUNTS], rows).splitlines() if rows else [EMPTY]
 
 
 def columns_table(counts: Sequence[Anatomy]) -> Iterator[str]:

@@ -70,11 +70,10 @@ class Ledger:
 
 def artifact(efforts: Sequence[Effort], ledger: Ledger) -> dict[str, str]:
     """Return the text of ARTIFACT.md, and of a page with all claims for each study, by path."""
+    folders = [(f"`{path}`", what) for path, what in TEXT["folders"].items()]
     first = (
         _start(efforts),
-        _table(
-            "Where things are", ("path", "what it is"), [(f"`{path}`", what) for path, what in TEXT["folders"].items()]
-        ),
+        _table("Where things are", ("path", "what it is"), folders),
         _major(ledger),
         markdown_list("Warnings to expect", TEXT["warnings"]),
         markdown_list("How results may differ elsewhere", TEXT["elsewhere"]),
@@ -105,14 +104,11 @@ def _start(efforts: Sequence[Effort]) -> Iterator[str]:
         "tests. `smoke` shows that a study works, `quick` gives first results. Times are of two processors and begin "
         "when all is set up.\n"
     )
-    yield from _table(
-        "",
-        ("study", "protocol", "series", "time", "command"),
-        [
-            (each.title, each.protocol, f"{each.series:,}", duration(each.seconds), f"`{each.command}`")
-            for each in efforts
-        ],
-    )
+    head = ("study", "protocol", "series", "time", "command")
+    rows = [
+        (each.title, each.protocol, f"{each.series:,}", duration(each.seconds), f"`{each.command}`") for each in efforts
+    ]
+    yield from _table("", head, rows)
 
 
 def _major(ledger: Ledger) -> Iterator[str]:
@@ -132,9 +128,8 @@ def _major(ledger: Ledger) -> Iterator[str]:
     for row in ledger.rows:
         if row.claim.id in ledger.major:
             of = next((each.about for each in ledger.kept(row.study)), None)
-            expected, protocol = (
-                (ledger.expected(row, of.stacks[0]), " and ".join(of.protocols)) if of else (NOT_KEPT, "")
-            )
+            expected = ledger.expected(row, of.stacks[0]) if of else NOT_KEPT
+            protocol = " and ".join(of.protocols) if of else ""
             link = f"[`{row.claim.id}`]({claims_page(row.study)}#{row.claim.id}): {row.claim.statement}"
             cells.append((link, row.published_text, expected, protocol, *ledger.costs(row)))
     yield from _table("", head, cells)

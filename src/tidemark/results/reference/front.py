@@ -66,7 +66,8 @@ def _counts(reference: Reference, stack: str) -> Counter[str]:
     return Counter(each.verdict for each in reference.held if each.stack == stack)
 
 
-def _verdicts(reference: Reference, stack: str) -> str:
+def verdicts(reference: Reference, stack: str) -> str:
+    """Return the number of claims by verdict under a stack, as text; empty without claims."""
     counts = _counts(reference, stack)
     return counts_text({verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]})
 
@@ -123,7 +124,7 @@ def _short(kept: Path, study: str, questions: Sequence[SummaryMetric]) -> Iterat
         for stack in about.stacks:
             claims = f"Of {sum(held.stack == stack for held in each.held)} claims"
             by = f" with the stack `{stack}`" if len(about.stacks) > 1 else ""
-            yield f"{claims}{by}: {_verdicts(each, stack)} ([`{place.name}`]({UP}{kept.name}/{place.name}/{FILE}))."
+            yield f"{claims}{by}: {verdicts(each, stack)} ([`{place.name}`]({UP}{kept.name}/{place.name}/{FILE}))."
         yield from about.remarks
         if number:
             yield APART.format(stacks=", ".join((*first.stacks, *about.stacks)))
@@ -160,8 +161,6 @@ def narrow(matrix: Table, asked: Collection[str]) -> Table:
         return column == SYSTEM or len({row[place] for row in matrix.rows}) > 1
 
     places = [place for place, column in enumerate(matrix.columns) if is_shown(place, column)]
-    return replace(
-        matrix,
-        columns=tuple(matrix.columns[place] for place in places),
-        rows=tuple(tuple(row[place] for place in places) for row in matrix.rows),
-    )
+    columns = tuple(matrix.columns[place] for place in places)
+    rows = tuple(tuple(row[place] for place in places) for row in matrix.rows)
+    return replace(matrix, columns=columns, rows=rows)

@@ -134,9 +134,8 @@ class ReleaseLedger(JsonFile):
 
 
 def _cells(rate: Rate) -> list[str]:
-    value, ratio, over_first = (
-        estimate_text(each) if each else NONE for each in (rate.value, rate.ratio, rate.over_first)
-    )
+    numbers = (rate.value, rate.ratio, rate.over_first)
+    value, ratio, over_first = (estimate_text(each) if each else NONE for each in numbers)
     return [rate.mode, value, ratio, rate.verdict or rate.reason or NONE, over_first]
 
 

@@ -109,9 +109,8 @@ def _columns(columns: Columns) -> Iterator[str]:
     if isinstance(columns, type):
         yield from _about(columns)
     found = meanings(columns) if isinstance(columns, type) else columns
-    yield markdown_grid(
-        ("column", "unit", "meaning"), [(f"`{name}`", unit(name), text) for name, text in found.items()]
-    )
+    rows = [(f"`{name}`", unit(name), text) for name, text in found.items()]
+    yield markdown_grid(("column", "unit", "meaning"), rows)
     yield ""
 
 

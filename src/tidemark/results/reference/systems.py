@@ -34,13 +34,11 @@ def system_pages(systems: Mapping[str, type[System]], kept: Path, claimed: Claim
     """Return a page for each of `systems`, and one that lists them all, by path."""
     by_title = _numbers(kept)
     found = {name: by_title.get(system.title, []) for name, system in systems.items()}
-    pages = {
-        f"{FOLDER}/{name}.md": "\n".join(
-            _page(name, system, found[name], claimed.get(name, ()), findings.get(name, ()))
-        )
-        for name, system in systems.items()
-    }
-    return {INDEX: "\n".join(_index(systems, found)), **pages}
+    pages = {INDEX: "\n".join(_index(systems, found))}
+    for name, system in systems.items():
+        lines = _page(name, system, found[name], claimed.get(name, ()), findings.get(name, ()))
+        pages[f"{FOLDER}/{name}.md"] = "\n".join(lines)
+    return pages
 
 
 def _numbers(kept: Path) -> dict[str, list[Numbers]]:

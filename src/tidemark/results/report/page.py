@@ -103,8 +103,7 @@ def _page(values: Mapping[str, Any]) -> str:
     }
     page = (PAGE / "index.html").read_text()
     for place, content in parts.items():
-        head, _, tail = page.partition(place)
-        page = head + content + tail
+        page = page.replace(place, content, 1)
     return page
 
 

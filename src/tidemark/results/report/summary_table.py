@@ -44,16 +44,12 @@ class SystemRuns:
     def main(self, mode: str | None) -> Series:
         """Return the series of the main configuration in a mode; raise NotAvailable if there is none with runs."""
         found = [each for each in self.series if each.sweep == MAIN and mode in (None, each.mode)]
-        require(found, f"not measured in the mode '{mode}'")
-        require(found[0].runs, found[0].missing())
-        return found[0]
+        return with_runs(found[:1], f"not measured in the mode '{mode}'")[0]
 
     def first(self, is_meant: Callable[[Series], bool], otherwise: str) -> Series:
         """Return the first series for which `is_meant` holds; raise NotAvailable, with a reason, if it has no runs."""
         found = next((each for each in self.series if is_meant(each)), None)
-        if found is None or not found.runs:
-            raise NotAvailable(found.missing() if found else otherwise)
-        return found
+        return with_runs([found] if found else [], otherwise)[0]
 
 
 def with_runs(series: Sequence[Series], otherwise: str = "not measured") -> list[Series]:
@@ -278,17 +274,11 @@ def asking(subjects: Iterable[Subject]) -> list[Subject]:
 
 def comparisons(subjects: Sequence[Subject], colours: Mapping[str, str], source: str = "") -> list[dict[str, Any]]:
     """Return the groups of all studies as JSON, named by `source` and, if there are several studies, by study."""
-    return [
-        group
-        for subject in subjects
-        for group in matrix_data(
-            subject.groups,
-            subject.questions,
-            colours,
-            tuple(filter(None, (source, subject.study if len(subjects) > 1 else ""))),
-            source,
-        )
-    ]
+    found: list[dict[str, Any]] = []
+    for subject in subjects:
+        names = tuple(filter(None, (source, subject.study if len(subjects) > 1 else "")))
+        found += matrix_data(subject.groups, subject.questions, colours, names, source)
+    return found
 
 
 def matrix_data(
@@ -335,17 +325,9 @@ def question_data(questions: Sequence[SummaryMetric], made: Sequence[Group]) -> 
         any(isinstance(row.answers[place], BootstrapEstimate) for group in made for row in group.rows)
         for place in range(len(questions))
     ]
+    names = ("key", "title", "unit", "mode", "better", "signed", "hint")
     return [
-        {
-            "key": each.key,
-            "title": each.title,
-            "unit": each.unit,
-            "mode": each.mode,
-            "better": each.better,
-            "signed": each.signed,
-            "hint": each.hint,
-            "shown": each.usual and found,
-        }
+        {name: getattr(each, name) for name in names} | {"shown": each.usual and found}
         for each, found in zip(questions, answered, strict=True)
     ]
 

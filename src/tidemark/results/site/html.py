@@ -18,6 +18,7 @@ from markupsafe import Markup
 from tidemark import __version__
 from tidemark.paths import REPOSITORY
 from tidemark.results.reference.front import study_page
+from tidemark.results.reference.releases import anchor
 from tidemark.results.report.page import PAGE
 from tidemark.results.site.sets import cell_parts, here, identity, without_identity
 
@@ -54,14 +55,8 @@ class Site:
         `card` is the name of the picture that other sites show beside a link to the page.
         """
         url = self.public and self.public + re.sub(r"(^|/)index\.html$", r"\1", address)
-        about = {
-            "root": "../" * address.count("/"),
-            "address": address,
-            "public": self.public,
-            "url": url,
-            "card": card,
-        }
-        self.put(address, ENVIRONMENT.get_template(template).render(**about, **values))
+        root, page = "../" * address.count("/"), ENVIRONMENT.get_template(template)
+        self.put(address, page.render(root=root, address=address, public=self.public, url=url, card=card, **values))
 
     def put(self, address: str, content: str | bytes) -> None:
         path = self.folder / address
@@ -88,7 +83,7 @@ class Site:
         for token, inside in pairwise([*tokens, Token("", "", 0)]):
             self._lead(token.children or (), source, address)
             if token.type == "heading_open" and source.startswith((STUDIES, *TEXTS)):
-                token.attrs = {"id": _anchor(inside.content)}
+                token.attrs = {"id": anchor(inside.content)}
         return Markup(parser.renderer.render(tokens, parser.options, {}))
 
     def _lead(self, tokens: Sequence[Token], source: str, address: str) -> None:
@@ -110,18 +105,13 @@ class Site:
 
     def _address(self, href: str, source: str) -> str | None:
         """Return the page of the site for a link in `source`, with the anchor; None if there is none."""
-        path, _, anchor = href.partition("#")
+        path, _, section = href.partition("#")
         path = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
         if path.startswith(STUDIES):
             sections = re.findall("^### (.+)$", about_study(posixpath.basename(path).removesuffix(".md")), re.MULTILINE)
-            anchor = anchor if anchor in map(_anchor, sections) else ""  # others are not in the site's pages of studies
+            section = section if section in map(anchor, sections) else ""  # the site's page has no others
         path = PLACES.sub("", address_of(path))
-        return f"{path}{'#' * bool(anchor)}{anchor}" if path in self.addresses else None
-
-
-def _anchor(heading: str) -> str:
-    """Return the anchor that a forge gives to a heading."""
-    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+        return f"{path}{'#' * bool(section)}{section}" if path in self.addresses else None
 
 
 def address_of(source: str) -> str:

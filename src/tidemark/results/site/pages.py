@@ -119,14 +119,9 @@ def write_machines(site: Site, sets: Sequence[ResultSet]) -> None:
 def write_then_and_now(site: Site, lines: Sequence[str], of: ResultSet) -> None:
     """Write the page that compares the releases of two stacks, from its text and the results that it is about."""
     title = "Then and now: each system with two sets of releases"
-    site.write(
-        THEN_AND_NOW,
-        "then-and-now.html",
-        title=title,
-        description=f"{title}. {RESULTS}",
-        set=of,
-        text=site.markdown(lines, "docs/studies.md", THEN_AND_NOW),
-    )
+    about = {"title": title, "description": f"{title}. {RESULTS}"}
+    text = site.markdown(lines, "docs/studies.md", THEN_AND_NOW)
+    site.write(THEN_AND_NOW, "then-and-now.html", **about, set=of, text=text)
 
 
 def write_releases(site: Site, sets: Sequence[ResultSet]) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from tidemark.analysis.formatting import Cell, MissingCell, estimate_text, shown
 from tidemark.analysis.statistics import Estimate
-from tidemark.results.claims.claims import INCONCLUSIVE, NOT_TESTABLE, REPRODUCED, UNTESTED, VERDICTS
-from tidemark.results.claims.judge import counts_text
+from tidemark.results.claims.claims import INCONCLUSIVE, NOT_TESTABLE, REPRODUCED, UNTESTED
 from tidemark.results.reference.content import TABLES, About, Held, Reference, RunValues
+from tidemark.results.reference.front import verdicts
 from tidemark.results.site.rows import Row, Traits, rows_of
 from tidemark.results.tables.table import Table, read_table
 from tidemark.schema import sections
@@ -87,9 +86,8 @@ class ResultSet:
 
     def rows(self, table: Table) -> list[Row]:
         """Return the rows of a table; the names of systems lead to their runs."""
-        return rows_of(
-            table, self.systems, {name: f"{self.address}/runs/{name}.html" for name in self.measured_systems}
-        )
+        links = {name: f"{self.address}/runs/{name}.html" for name in self.measured_systems}
+        return rows_of(table, self.systems, links)
 
     def file_of(self, run: RunValues) -> str:
         """Return the address of the run.json of a run; empty if the site does not have it."""
@@ -99,12 +97,7 @@ class ResultSet:
     @property
     def counts(self) -> dict[str, str]:
         """Return the number of claims by verdict, as text, for each stack."""
-        made = {}
-        for stack in self.about.stacks:
-            found = Counter(held.verdict for held in self.reference.held if held.stack == stack)
-            named = {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
-            made[stack] = counts_text(named) or "no claims"
-        return made
+        return {stack: verdicts(self.reference, stack) or "no claims" for stack in self.about.stacks}
 
     @property
     def claims(self) -> list[Held]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from typing import NamedTuple
 
 from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.machine.cold import COLD_SHARE, HOT_SHARE
-from tidemark.results.tables.table import OF_SWEEPS, RUN, Column, Table, TableBuilder, notes_of
+from tidemark.results.tables import table
+from tidemark.results.tables.table import OF_SWEEPS, RUN, Column, ComputedColumn, Table, TableBuilder, computed
+from tidemark.runs.manifest import Manifest
 from tidemark.runs.outcome import KILLED
 from tidemark.runs.proofs import ColdProof
 from tidemark.runs.run import STATES, Run
 from tidemark.runs.runset import Kept, Repeat, Series
 
-NOTES = notes_of(__file__)
+NOTES = table.notes_of(__file__)
 MB = 1e6
 DIGITS = 4  # after the point, of cores and seconds: clocks and ticks are no finer
 NOT_KNOWN = MissingCell("run files of version 1 do not record it")
@@ -25,6 +28,14 @@ def build(builder: TableBuilder) -> Iterator[Table]:
     yield _cold_proof(builder)
     yield _interference(builder)
     yield _attempts(builder)
+
+
+class Counted(NamedTuple):
+    """A run that counts, with its repeat and its series."""
+
+    repeat: Repeat
+    series: Series
+    run: Run
 
 
 def _in_order(builder: TableBuilder) -> list[tuple[Repeat, Series]]:
@@ -39,63 +50,43 @@ def _resident(proof: ColdProof) -> Cell:
 
 
 def _cold_proof(builder: TableBuilder) -> Table:
-    rows: list[list[Cell]] = []
-    for repeat, series in _in_order(builder):
-        for run in repeat.runs:
-            m = run.manifest
-            opening: list[Cell] = [NOT_KNOWN, None]
-            if m.opening is not None:
-                opening = [m.opening.verdict, _resident(m.opening)]
-            warm_up = m.warm_up
-            rows.append(
-                [
-                    repeat.position,
-                    series.title,
-                    series.mode_title,
-                    series.sweep,
-                    series.repeat_of(run),
-                    run.number,
-                    run.state,
-                    m.cold_proof.method,
-                    m.cold_proof.verdict,
-                    _resident(m.cold_proof),
-                    *opening,
-                    m.first_write_ns / 1e6 if m.first_write_ns is not None else None,
-                    warm_up.seconds if warm_up else None,
-                    None if warm_up is None else "yes" if warm_up.steady else "NO",
-                    m.stretches if m.stretches > 1 else None,
-                    m.cold_proof.uptime_s,
-                    m.cold_proof.boot_id[:8],
-                    m.cold_proof.cpu_mhz,
-                    m.cold_proof.temperature_c,
-                    m.history,
-                    "; ".join(m.marks),
-                ]
-            )
-    columns = (
-        Column("position", "Position"),
-        *OF_SWEEPS,
-        RUN,
-        Column("state", "Called"),
-        Column("method", "Method"),
-        Column("verdict", "Before the servers start"),
-        Column("resident", "In the page cache", "%"),
-        Column("opening", "When the window opens"),
-        Column("opening_resident", "In the page cache", "%"),
-        Column("first_write", "First write", "ms"),
-        Column("warm_up", "Warm-up", "s"),
-        Column("steady", "Steady after it"),
-        Column("stretches", "Stretches"),
-        Column("uptime", "Uptime", "s"),
-        Column("boot", "Boot id"),
-        Column("cpu_mhz", "CPU clock", "MHz"),
-        Column("temperature", "Temperature", "°C"),
-        Column("history", "Before it"),
-        Column("marks", "Marks"),
-    )
+    def recorded(key: str, title: str, cell: Callable[[Manifest], Cell], unit: str = "") -> ComputedColumn[Counted]:
+        return computed(key, title, lambda each: cell(each.run.manifest), unit)
+
+    def first_write(m: Manifest) -> Cell:
+        return None if m.first_write_ns is None else m.first_write_ns / 1e6
+
+    def steady(m: Manifest) -> Cell:
+        return None if m.warm_up is None else "yes" if m.warm_up.steady else "NO"
+
+    columns: list[ComputedColumn[Counted]] = [
+        computed("position", "Position", lambda each: each.repeat.position),
+        ComputedColumn(table.SYSTEM, lambda each: each.series.title),
+        ComputedColumn(table.MODE, lambda each: each.series.mode_title),
+        ComputedColumn(table.SWEEP, lambda each: each.series.sweep),
+        ComputedColumn(table.REPEAT, lambda each: each.series.repeat_of(each.run)),
+        ComputedColumn(RUN, lambda each: each.run.number),
+        computed("state", "Called", lambda each: each.run.state),
+        recorded("method", "Method", lambda m: m.cold_proof.method),
+        recorded("verdict", "Before the servers start", lambda m: m.cold_proof.verdict),
+        recorded("resident", "In the page cache", lambda m: _resident(m.cold_proof), "%"),
+        recorded("opening", "When the window opens", lambda m: m.opening.verdict if m.opening else NOT_KNOWN),
+        recorded("opening_resident", "In the page cache", lambda m: _resident(m.opening) if m.opening else None, "%"),
+        recorded("first_write", "First write", first_write, "ms"),
+        recorded("warm_up", "Warm-up", lambda m: m.warm_up.seconds if m.warm_up else None, "s"),
+        recorded("steady", "Steady after it", steady),
+        recorded("stretches", "Stretches", lambda m: m.stretches if m.stretches > 1 else None),
+        recorded("uptime", "Uptime", lambda m: m.cold_proof.uptime_s, "s"),
+        recorded("boot", "Boot id", lambda m: m.cold_proof.boot_id[:8]),
+        recorded("cpu_mhz", "CPU clock", lambda m: m.cold_proof.cpu_mhz, "MHz"),
+        recorded("temperature", "Temperature", lambda m: m.cold_proof.temperature_c, "°C"),
+        recorded("history", "Before it", lambda m: m.history),
+        recorded("marks", "Marks", lambda m: "; ".join(m.marks)),
+    ]
+    runs = [Counted(repeat, series, run) for repeat, series in _in_order(builder) for run in repeat.runs]
     notes = NOTES("cold-proof", cold=100 * COLD_SHARE, hot=100 * HOT_SHARE, states=STATES)
     title = "State of each run, in the order of the series"
-    return builder.table("cold-proof", title, columns, rows, builder.run_set.runs, notes)
+    return builder.computed_table("cold-proof", title, columns, runs, builder.run_set.runs, notes)
 
 
 def _interference(builder: TableBuilder) -> Table:

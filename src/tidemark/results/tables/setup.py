@@ -9,14 +9,15 @@ from dataclasses import dataclass
 
 from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.errors import AnalysisError
-from tidemark.results.tables import proofs as tables_proofs
-from tidemark.results.tables.table import OF_SWEEPS, RUN, SYSTEM, Column, Table, TableBuilder, notes_of
+from tidemark.results.tables import proofs, table
+from tidemark.results.tables.table import OF_SWEEPS, RUN, SYSTEM, Column, ComputedColumn, Table, TableBuilder, computed
+from tidemark.runs.manifest import SystemPart
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
 from tidemark.runs.serde import spelt
 from tidemark.runs.views import locked_file, modes, one_a_system
 
-NOTES = notes_of(__file__)
+NOTES = table.notes_of(__file__)
 LOCATION = "location"  # setting with the folder of a run's table, which is not a property of the system
 TOOLS = "envs/tools/"
 OTHER_NAMES = {"apachepolaris": "polaris"}  # a server's own name, and its usual name
@@ -33,7 +34,7 @@ def build(builder: TableBuilder) -> Iterator[Table]:
     yield _software(builder)
     yield _systems(builder)
     yield _type_mappings(builder)
-    yield from tables_proofs.build(builder)
+    yield from proofs.build(builder)
     yield _oracle(builder)
 
 
@@ -60,7 +61,7 @@ def _hardware(builder: TableBuilder) -> Table:
         ]
     columns = [Column("machine", "Machine"), Column("part", "Part"), Column("value", "Found"), *published]
     if not rows:
-        rows = [["This machine", "all", MissingCell("no run was measured"), *[None] * len(published)]]
+        rows = [["This machine", "all", MissingCell("no run was measured")]]
     return builder.table("table-4.1", "Hardware of the runs", columns, rows, builder.run_set.runs)
 
 
@@ -118,7 +119,7 @@ def _software(builder: TableBuilder) -> Table:
         runs = run_set.runs_with(stack)
         asked: dict[str, dict[str, str]] = {}
         names: dict[str, str] = {}
-        rows += [[*row, *[None] * len(publications)] for row in _tidemark(stack, runs)]
+        rows += _tidemark(stack, runs)
         for run in runs:
             for name, version in run.manifest.versions:
                 asked.setdefault(plain(name), {}).setdefault(version, run.label)
@@ -145,9 +146,8 @@ def _software(builder: TableBuilder) -> Table:
         for place, each in enumerate(publications):
             for name in each.optional if stack == each.key and runs else ():
                 if plain(name) not in asked:
-                    others: list[Cell] = [None] * len(publications)
-                    others[place] = each.software[name]
-                    rows.append([stack, name, None, MissingCell("no run used it"), *others])
+                    unused = MissingCell("no run used it")
+                    rows.append([stack, name, None, unused, *[None] * place, each.software[name]])
     columns = (
         Column("stack", "Stack"),
         Column("software", "Software"),
@@ -155,10 +155,8 @@ def _software(builder: TableBuilder) -> Table:
         Column("asked", "Reported by the running program"),
         *(Column(each.key, each.origin) for each in publications),
     )
-    notes = NOTES("table-4.2")
-    return builder.table(
-        "table-4.2", "Software: versions in the locks and in the running programs", columns, rows, run_set.runs, notes
-    )
+    title = "Software: versions in the locks and in the running programs"
+    return builder.table("table-4.2", title, columns, rows, run_set.runs, NOTES("table-4.2"))
 
 
 def _tidemark(stack: str, runs: Sequence[Run]) -> Iterator[list[Cell]]:
@@ -177,58 +175,38 @@ def _pin(lock: Lock, key: str) -> str | MissingCell | None:
 
     MissingCell if its lock is unavailable.
     """
-    if key in JARS:
-        if lock.jars is None:
-            return MissingCell("the lock of the measurement is not available")
-        return lock.jars.get(JARS[key])
-    if lock.wheels is None:
-        return MissingCell("the lock of the measurement is not available")
-    return lock.wheels.get(key)
+    versions, name = (lock.jars, JARS[key]) if key in JARS else (lock.wheels, key)
+    return MissingCell("the lock of the measurement is not available") if versions is None else versions.get(name)
 
 
 def _systems(builder: TableBuilder) -> Table:
     """Return the table of systems, with the durability of a write when it returns, and notes."""
-    rows: list[list[Cell]] = []
-    measured = one_a_system(builder.run_set)
-    for series in measured:
-        system = series.runs[0].manifest.system
+
+    def settings(system: SystemPart) -> str:
         given = (pair for pair in (*system.options, *system.settings) if pair[0] != LOCATION)
-        options = ", ".join(f"{name} = {spelt(value)}" for name, value in given)
-        rows.append(
-            [
-                series.title,
-                system.format,
-                system.client,
-                system.catalog,
-                "in the thesis" if system.in_thesis else "beyond it",
-                system.durability_level,
-                system.durability,
-                system.durability_source,
-                "; ".join(system.notes),
-                options,
-            ]
-        )
+        return ", ".join(f"{name} = {spelt(value)}" for name, value in given)
+
+    columns: list[ComputedColumn[SystemPart]] = [
+        computed("format", "Format", lambda system: system.format),
+        computed("client", "Client", lambda system: system.client),
+        computed("catalog", "Catalog", lambda system: system.catalog),
+        computed("origin", "Origin", lambda system: "in the thesis" if system.in_thesis else "beyond it"),
+        computed("durability_level", "Durability", lambda system: system.durability_level),
+        computed("durability", "Promise of a returned write", lambda system: system.durability),
+        computed("durability_source", "Source", lambda system: system.durability_source),
+        computed("notes", "Notes", lambda system: "; ".join(system.notes)),
+        computed("settings", "Settings", settings),
+    ]
+    measured = one_a_system(builder.run_set)
+    systems = [(series.title, series.runs[0].manifest.system) for series in measured]
+    rows: list[list[Cell]] = [[title, *(each.cell(system) for each in columns)] for title, system in systems]
     seen = {series.system for series in measured}
     for series in builder.run_set.select():
         if series.system not in seen:
             seen.add(series.system)
-            rows.append([series.title, MissingCell(series.missing()), *[None] * 8])
-    columns = (
-        SYSTEM,
-        Column("format", "Format"),
-        Column("client", "Client"),
-        Column("catalog", "Catalog"),
-        Column("origin", "Origin"),
-        Column("durability_level", "Durability"),
-        Column("durability", "Promise of a returned write"),
-        Column("durability_source", "Source"),
-        Column("notes", "Notes"),
-        Column("settings", "Settings"),
-    )
-    notes = NOTES("systems")
-    return builder.table(
-        "systems", "Systems, durability and settings", columns, rows, [series.runs[0] for series in measured], notes
-    )
+            rows.append([series.title, MissingCell(series.missing())])
+    heads, runs = [SYSTEM, *(each.column for each in columns)], [series.runs[0] for series in measured]
+    return builder.table("systems", "Systems, durability and settings", heads, rows, runs, NOTES("systems"))
 
 
 def _type_mappings(builder: TableBuilder) -> Table:
@@ -251,15 +229,14 @@ def _type_mappings(builder: TableBuilder) -> Table:
 def _oracle(builder: TableBuilder) -> Table:
     rows: list[list[Cell]] = []
     for series in builder.run_set.series:
+        identity: list[Cell] = [series.title, series.mode_title, series.sweep]
         for run in series.runs:
             o = run.manifest.oracle
             verdict: Cell = ("holds" if o.verdict else "DOES NOT HOLD") if o.applicable else "stores nothing"
             counts: list[Cell] = [o.expected, o.found, o.missing, o.duplicated, o.unexpected]
-            identity: list[Cell] = [series.title, series.mode_title, series.sweep, series.repeat_of(run), run.number]
-            rows.append([*identity, verdict, *counts, o.reader])
+            rows.append([*identity, series.repeat_of(run), run.number, verdict, *counts, o.reader])
         if not series.runs:
-            identity = [series.title, series.mode_title, series.sweep, None, None]
-            rows.append([*identity, MissingCell(series.missing()), *[None] * 6])
+            rows.append([*identity, None, None, MissingCell(series.missing())])
     columns = (
         *OF_SWEEPS,
         RUN,

@@ -61,11 +61,10 @@ def compared(builder: TableBuilder, quantity: Metric, series: Series, base: Seri
 
 
 def _table(builder: TableBuilder, sweep: str, axis: str) -> Table:
-    run_set, quantities = builder.run_set, builder.quantities
-    rows: list[list[Cell]] = []
+    run_set = builder.run_set
     runs: list[Run] = []
-    for stack in run_set.stacks:
-        rows += [_row(builder, series, axis, runs) for series in run_set.select(sweep=sweep, stack=stack)]
+    series = [each for stack in run_set.stacks for each in run_set.select(sweep=sweep, stack=stack)]
+    rows = [_row(builder, each, axis, runs) for each in series]
     words = axis.replace("_", " ")
     columns = [
         *IDENTITY,
@@ -73,15 +72,13 @@ def _table(builder: TableBuilder, sweep: str, axis: str) -> Table:
         Column("value", words.capitalize()),
         Column("runs", "Runs"),
         Column("window", "Window", "s"),
-    ]
-    columns += [Column(each.key, each.title, each.beside_title, interval=True) for each in quantities.headline]
-    columns += [
+        *(Column(each.key, each.title, each.beside_title, interval=True) for each in builder.quantities.headline),
         Column("main", f"{words.capitalize()} compared with"),
         Column("window_main", "Window compared with", "s"),
         Column("compared", "Runs compared"),
+        *(Column(f"{each.key}_ratio", f"{each.title}, ratio", interval=True) for each in _with_ratios(builder)),
+        *(Column(f"{each.key}_verdict", f"{each.subjects} are") for each in _with_verdicts(builder)),
     ]
-    columns += [Column(f"{each.key}_ratio", f"{each.title}, ratio", interval=True) for each in _with_ratios(builder)]
-    columns += [Column(f"{each.key}_verdict", f"{each.subjects} are") for each in _with_verdicts(builder)]
     title = f"Sweep '{sweep}': results by {words}"
     return builder.table(f"sweep-{sweep}", title, columns, rows, runs, _notes(builder))
 
@@ -111,27 +108,23 @@ def _notes(builder: TableBuilder) -> list[str]:
 
 
 def _row(builder: TableBuilder, series: Series, axis: str, runs: list[Run]) -> list[Cell]:
-    quantities, ratios, verdicts = builder.quantities, _with_ratios(builder), _with_verdicts(builder)
     row: list[Cell] = [series.title, series.mode_title, series.stack]
     if not series.runs:
-        return [
-            *row,
-            MissingCell(series.missing()),
-            *[None] * (5 + len(quantities.headline) + len(ratios) + len(verdicts)),
-        ]
+        return [*row, MissingCell(series.missing())]
     row += [value_of(series, axis), HOT if series.hot_runs else COLD, series.runs[0].manifest.window_s]
-    row += [attempt(each.unit, partial(builder.measures.value, each, series)) for each in quantities.headline]
+    row += [attempt(each.unit, partial(builder.measures.value, each, series)) for each in builder.quantities.headline]
     runs += series.hot_runs or series.runs
     base = baseline(builder.run_set, series, axis)
     if base is series:
-        return [*row, None, None, "the baseline", *[None] * (len(ratios) + len(verdicts))]
+        return [*row, None, None, "the baseline"]
     if base is None:
         row += [None, None, None]
     else:
         hot = bool(base.hot_runs and series.hot_runs)
         runs += base.hot_runs if hot else [run for each in (series, base) for run in each.runs[:1]]
         row += [value_of(base, axis), base.runs[0].manifest.window_s, HOT if hot else COLD]
-    found = [attempt("", partial(compared, builder, each, series, base)) for each in ratios]
+    found = [attempt("", partial(compared, builder, each, series, base)) for each in _with_ratios(builder)]
+    verdicts = _with_verdicts(builder)
     lines = [comparison(partial(compared, builder, each, series, base), *each.words) for each in verdicts]
     return [*row, *found, *lines]
 

@@ -180,15 +180,10 @@ class Table:
 def read_table(path: Path) -> Table:
     """Return the table from a file written by `Table.json`."""
     whole = json.loads(path.read_text())
-    return Table(
-        whole["name"],
-        whole["title"],
-        tuple(Column(**column) for column in whole["columns"]),
-        tuple(tuple(map(parsed_cell, row)) for row in whole["rows"]),
-        tuple(whole["sources"]),
-        whole["dataset"],
-        tuple(whole["notes"]),
-    )
+    columns = tuple(Column(**column) for column in whole["columns"])
+    rows = tuple(tuple(map(parsed_cell, row)) for row in whole["rows"])
+    sources, notes = tuple(whole["sources"]), tuple(whole["notes"])
+    return Table(whole["name"], whole["title"], columns, rows, sources, whole["dataset"], notes)
 
 
 def records(table: Table) -> list[dict[str, Cell]]:
@@ -318,15 +313,10 @@ class TableBuilder:
     ) -> Table:
         """Return the table; where a row has fewer cells than there are columns, the others are empty."""
         stack = () if len(self.run_set.stacks) == 1 else (f"Software stack: {self.run_set.stack}.",)
-        return Table(
-            name,
-            title,
-            tuple(columns),
-            tuple((*row, *[None] * (len(columns) - len(row))) for row in rows),
-            tuple(source_runs(runs)),
-            dataset_label(self.run_set),
-            (*unfinished(self.run_set), *mixture(self.run_set), *notes, *stack),
-        )
+        filled: tuple[tuple[Cell, ...], ...] = tuple((*row, *[None] * (len(columns) - len(row))) for row in rows)
+        told = (*unfinished(self.run_set), *mixture(self.run_set), *notes, *stack)
+        sources = tuple(source_runs(runs))
+        return Table(name, title, tuple(columns), filled, sources, dataset_label(self.run_set), told)
 
 
 def notes_of(module: str) -> Callable[..., list[str]]:
