@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from tidemark.pipeline.reference import build_agreement, build_comparison, build
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, UNTESTED
-from tidemark.results.reference.agreement import AGREES, DIFFERS, NOTHING, SIZE, WITHIN, Pair, agreement
+from tidemark.results.reference.agreement import AGREES, DIFFERS, NOTHING, SIZE, UNDECIDED, WITHIN, Pair, agreement
 from tidemark.results.reference.content import FILE, Held, Reference, folders, read_references, write_reference
 from tidemark.results.reference.front import END, OF, with_results
 from tidemark.results.tables.table import Table
@@ -104,6 +105,8 @@ def test_result_set_agrees_with_itself_and_with_a_repetition(archive: Path, refe
     assert json.loads((tmp_path / "same" / "agreement.json").read_text())["rows"]
     other, _ = build_agreement(reference, measured(tmp_path / "other", seed=2), tmp_path / "like")
     assert DIFFERS not in outcomes(other).values()
+    decided = re.search(r"Of (\d+) claims that both decide, (\d+) have the same verdict", "".join(table.notes))
+    assert decided is not None and decided[1] == decided[2] != "0"
 
 
 def test_system_three_times_as_slow_is_detected_only_in_its_claims(reference: Path, tmp_path: Path) -> None:
@@ -202,7 +205,9 @@ def held(value: float, low: float | None, high: float | None, verdict: str) -> H
     [
         (held(2.4, 2.2, 2.6, REPRODUCED), AGREES),
         (held(3.0, 2.8, 3.2, REPRODUCED), SIZE),
-        (held(1.8, 1.2, 2.4, INCONCLUSIVE), WITHIN),
+        (held(1.8, 1.2, 2.4, INCONCLUSIVE), UNDECIDED),
+        (held(1.2, 0.9, 1.5, INCONCLUSIVE), UNDECIDED),
+        (held(2.0, 1.8, 2.1, NOT_REPRODUCED), WITHIN),
         (held(0.8, 0.7, 0.9, NOT_REPRODUCED), DIFFERS),
         (held(2.1, None, None, REPRODUCED), AGREES),  # a count is its own interval
         (held(2.7, None, None, REPRODUCED), SIZE),

@@ -55,3 +55,25 @@ def test_interval_of_few_samples_follows_students_t() -> None:
     error = np.std(np.log(values[:3]), ddof=1) / np.sqrt(3)
     assert np.log(few.high / few.value) == pytest.approx(4.30 * error, rel=0.15)
     assert mean_of(values[:2], "two").estimate("s").low is None
+
+
+@pytest.mark.parametrize(
+    ("writes", "apart", "told"),
+    [(20, 2.0, (0.0, 0.0)), (20, 1.0, (1.0, None)), (50, 1.0, (1.0, 1.0))],
+    ids=["apart", "wide", "as many as in the thesis"],
+)
+def test_overlap_of_intervals_of_fewer_writes_decides_nothing(
+    writes: int, apart: float, told: tuple[float, float | None]
+) -> None:
+    class Spread:
+        def hot(self, _quantity: Any, system: str, _mode: str) -> BootstrapEstimate:
+            values = np.linspace(0.9, 1.1, writes) * (apart if system == "local" else 1.0)
+            return mean_of(values, system)
+
+    found, _ = MEASURES["overlapping"].compute(cast(Any, Spread()), WRITE_MEAN, "hdfs", "local", ["a"])
+    assert (found.value, found.estimate("").low) == told
+
+
+def test_overlap_needs_intervals() -> None:
+    with pytest.raises(NotAvailable, match="without an interval"):
+        measured("overlapping", {("hdfs", "a"): 1.0, ("local", "a"): 2.0}, WRITE_MEAN, "hdfs", "local", ["a"])

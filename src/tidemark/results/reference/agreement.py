@@ -8,16 +8,17 @@ from dataclasses import dataclass, replace
 
 from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.analysis.statistics import Estimate
-from tidemark.results.claims.claims import WITHOUT_A_VALUE
+from tidemark.results.claims.claims import INCONCLUSIVE, WITHOUT_A_VALUE
 from tidemark.results.reference.content import About, Held, Reference
 from tidemark.results.tables.table import Column, Table
 
 AGREES = "agrees"  # same verdict, overlapping intervals
 SIZE = "same verdict, another size"  # disjoint intervals
+UNDECIDED = "inconclusive on one side"
 WITHIN = "another verdict, within the intervals"
-DIFFERS = "differs"  # another verdict, disjoint intervals
+DIFFERS = "differs"  # the opposite verdict, disjoint intervals
 NOTHING = "cannot be compared"
-OUTCOMES = (AGREES, SIZE, WITHIN, DIFFERS, NOTHING)
+OUTCOMES = (AGREES, SIZE, UNDECIDED, WITHIN, DIFFERS, NOTHING)
 COLUMNS = (
     Column("study", "Study"),
     Column("claim", "Claim"),
@@ -42,10 +43,17 @@ class Pair:
     def outcome(self) -> str:
         if self.b is None or self.a.ours is None or self.b.ours is None:
             return NOTHING
-        same, overlap = self.a.verdict == self.b.verdict, overlaps(self.a.ours, self.b.ours)
-        if same:
+        overlap = overlaps(self.a.ours, self.b.ours)
+        if self.a.verdict == self.b.verdict:
             return AGREES if overlap else SIZE
+        if INCONCLUSIVE in (self.a.verdict, self.b.verdict):
+            return UNDECIDED
         return WITHIN if overlap else DIFFERS
+
+    @property
+    def is_decided(self) -> bool:
+        """True if it is reproduced, or is not, on both sides."""
+        return self.outcome not in (NOTHING, UNDECIDED) and self.a.verdict != INCONCLUSIVE
 
     @property
     def why_not(self) -> str:
@@ -97,7 +105,7 @@ def with_verdict(table: Table, verdict: str) -> Table:
 
 
 def _weight(pair: Pair) -> int:
-    return (NOTHING, AGREES, WITHIN, SIZE, DIFFERS).index(pair.outcome)
+    return (NOTHING, AGREES, UNDECIDED, SIZE, WITHIN, DIFFERS).index(pair.outcome)
 
 
 def _cells(pair: Pair) -> Iterator[Cell]:
@@ -117,6 +125,9 @@ def _notes(
     yield f"Of {len(found):,} claims that A has a value for: " + "; ".join(
         f"{outcome}: {counts[outcome]:,}" for outcome in OUTCOMES
     )
+    decided = [pair.a.verdict == pair.b.verdict for pair in found if pair.b is not None and pair.is_decided]
+    if decided:
+        yield f"Of {len(decided):,} claims that both decide, {sum(decided):,} have the same verdict."
     yield (
         "A and B agree where the verdicts are the same and the 95 % intervals overlap. Left out are claims that only "
         "set a publication's words against its own numbers: these agree everywhere. Intervals cover how runs and "
