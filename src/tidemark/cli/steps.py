@@ -287,11 +287,11 @@ def _rounds(specs: list[SeriesSpec]) -> str:
 def _due(workspace: Workspace, specs: list[SeriesSpec], goal: Goal) -> tuple[float, int, int]:
     """Return the expected seconds of `specs` and those without an outcome, the number done, and the total number.
 
-    The seconds include windows and overheads, and are at most those that the `goal` of rounds leaves. The plan is read:
-    making it again would take seconds for every series.
+    The seconds include overheads, at the pace so far, and are at most those that the `goal` of rounds leaves.
+    The plan is read: making it again would take seconds for every series.
     """
     from tidemark.pipeline.plan import likely_seconds
-    from tidemark.pipeline.rounds import spent_minutes
+    from tidemark.pipeline.rounds import pace, spent_minutes
     from tidemark.runs.outcome import outcome_path
     from tidemark.runs.plan import PlanFile
     from tidemark.runs.spec import SeriesSpec
@@ -303,9 +303,9 @@ def _due(workspace: Workspace, specs: list[SeriesSpec], goal: Goal) -> tuple[flo
         series = specs
     ours = {spec.id for spec in specs}
     due = [each for each in series if each.id in ours or not outcome_path(workspace, each).exists()]
-    seconds = likely_seconds(due)
+    spent = spent_minutes(workspace.root / each.directory for each in series)
+    seconds = likely_seconds(due) * pace(series, {each.id for each in due}, spent, workspace)
     if goal.minutes:
-        spent = spent_minutes(workspace.root / each.directory for each in series)
         seconds = min(seconds, max(0.0, 60 * (goal.minutes - spent)))
     return seconds, len(series) - len(due), len(series)
 

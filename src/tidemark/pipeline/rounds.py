@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ from tidemark.runs.plan import Goal, PlanFile, Round
 from tidemark.runs.spec import SeriesSpec
 
 FIRST_LOOK = 4  # blocks
+UNKNOWN_MINUTES = 5.0  # of likely time; as much says half of what this machine's pace is
 PAUSE_MINUTES = 5.0  # between two series; a longer time was no part of the measurement
 GOAL = "goal.json"  # in the workspace's private folder: the goal for which rounds were left out
 
@@ -101,6 +102,13 @@ def why_to_end(goal: Goal, number: int, widths: Mapping[str, float], minutes: fl
     others = [f"{len(widest) - 3} more"] if len(widest) > 3 else []
     named = ", ".join([f"{name} (±{wide[name]:.0f} %)" for name in widest[:3]] + others)
     return f"{said}; not yet within ±{goal.precision:g} %: {named}"
+
+
+def pace(series: Iterable[SeriesSpec], due_ids: Set[str], minutes: float, workspace: Workspace) -> float:
+    """Return how much longer than likely the series that are not due took, which is in all `minutes`; 1 without any."""
+    ended = (each for each in series if each.id not in due_ids)
+    tried = (each for each in ended if SeriesRecord(workspace.root / each.directory).attempts())
+    return (minutes + UNKNOWN_MINUTES) / (likely_seconds(tried) / 60 + UNKNOWN_MINUTES)
 
 
 def spent_minutes(folders: Iterable[Path]) -> float:

@@ -55,7 +55,8 @@ def test_unavailable_processor_numbers_are_left_out_with_a_note() -> None:
 def test_likely_time_of_a_write_through_servers_includes_its_overhead() -> None:
     sizes = "deltars.protocols={mine: {tables: {supplier_sf1: 2}, slow: {supplier_sf1: 2}, cores: [1], repeats: 1}}"
     found = plan(sizes, "protocol=mine", "deltars.systems={delta-rs-local: {}, legacy: {}}")
-    assert {spec.system: Tables.likely_seconds(spec) for spec in found.series} == {"delta-rs-local": 4, "legacy": 62}
+    took = {spec.system: Tables.likely_seconds(spec) for spec in found.series}
+    assert took["delta-rs-local"] < 1 and 90 < took["legacy"] < 132  # as it took
 
 
 def test_likely_time_of_a_large_table_follows_its_rows() -> None:
@@ -66,7 +67,7 @@ def test_likely_time_of_a_large_table_follows_its_rows() -> None:
     took = {(spec.system, DeltarsSettings.of(spec).data): Tables.likely_seconds(spec) for spec in found.series}
     # 6 million rows through Kafka took some ten minutes.
     assert 500 < took["legacy", "lineitem_sf1"] < 800
-    assert took["delta-rs-local", "lineitem_sf1"] == 2 and 30 < took["delta-rs-local", "lineitem_sf10"] < 120
+    assert 10 < took["delta-rs-local", "lineitem_sf1"] < 15 and 100 < took["delta-rs-local", "lineitem_sf10"] < 150
 
 
 @pytest.mark.parametrize(

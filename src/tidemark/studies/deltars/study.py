@@ -26,9 +26,10 @@ STUDY = Study(
     question="How long do writing and reading a whole table take with delta-rs, on a local disk and on HDFS, and by "
     "way of Kafka, Spark and Hudi?",
 )
-SLOW_WRITE_SECONDS = 30.0  # including the start of an application
-# Rows per second of tables above these rows, which seconds per operation do not cover.
-SLOW_ROWS, SLOW_RATE, FAST_ROWS, FAST_RATE = 1e6, 8e3, 6e6, 1e6
+# Likely seconds of a repetition, and the rows of its table that a second more is for: as two processors took.
+FAST_S, FAST_ROWS = 0.2, 5e5
+SLOW_S, SLOW_ROWS = 30.0, 1e4  # through Kafka or Spark, with the start of an application
+START_S = 30.0  # of HDFS, in the series of a system that needs it
 
 
 def processors() -> int:
@@ -49,13 +50,10 @@ class Tables(Workload):
 
     @classmethod
     def likely_seconds(cls, spec: SeriesSpec) -> float:
-        """Return an estimate of one second per operation, and half a minute per write through Kafka or Spark, and more
-        for tables of more than 6 million rows, or of 1 million through Kafka or Spark.
-        """
-        is_slow, settings = of_kind(BulkTable)[spec.system].is_slow, DeltarsSettings.of(spec)
-        write = SLOW_WRITE_SECONDS if is_slow else 1.0
-        few, rate = (SLOW_ROWS, SLOW_RATE) if is_slow else (FAST_ROWS, FAST_RATE)
-        return settings.repetitions * (1.0 + write + max(0.0, settings.rows - few) / rate)
+        """Return an estimate by the number of rows, and by the servers that each write or each series starts."""
+        system, settings = of_kind(BulkTable)[spec.system], DeltarsSettings.of(spec)
+        seconds, rows = (SLOW_S, SLOW_ROWS) if system.is_slow else (FAST_S, FAST_ROWS)
+        return settings.repetitions * (seconds + settings.rows / rows) + (START_S if system.needs else 0.0)
 
     @classmethod
     def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:
