@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from typing import Any
 
 import tidemark
 from tidemark.machine.strace import OPENS, READS, SYNCS, tracing
-from tidemark.services.base import Service, pickled
+from tidemark.services.base import Service
 from tidemark.services.postgres import Postgres
 
 from . import traced_client
@@ -113,7 +114,7 @@ def trace_writes(
         ) as client,
     ):
         assert client.stdin is not None and client.stdout is not None
-        client.stdin.write(pickled(order))
+        client.stdin.write(pickle.dumps(order))
         client.stdin.flush()
 
         def told() -> dict[str, Any]:

@@ -90,7 +90,7 @@ def inventory(directory: Path) -> Machine:
 
 def identity(directory: Path) -> str:
     """Return 16 hex digits that distinguish the machine, with the disk that holds `directory`, from others."""
-    return _identity(inventory(directory), _read(MACHINE_ID))
+    return str(inventory(directory).identity)
 
 
 def _identity(machine: Machine, machine_id: str | None) -> str:

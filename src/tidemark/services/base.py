@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import pickle
 import re
 import shutil
 import signal
@@ -62,11 +61,6 @@ def files_below(folder: Path) -> tuple[Path, ...]:
                 elif entry.is_file(follow_symlinks=False):
                     found.append(Path(entry.path))
     return tuple(sorted(found))
-
-
-def pickled(value: object) -> bytes:
-    """Pickle `value` for another process: servers in it with their addresses and passwords, without their processes."""
-    return pickle.dumps(value)
 
 
 class Service(ABC):

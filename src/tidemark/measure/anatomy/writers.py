@@ -7,6 +7,7 @@ then has the same number of rows, and counters are read while it does nothing.
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import secrets
 import sys
@@ -25,7 +26,7 @@ from tidemark.code import PACKAGE
 from tidemark.errors import OracleError, SystemFailure
 from tidemark.measure.anatomy.client import Order, batches, files, wrong
 from tidemark.runs.anatomy import IN_SERIES, Source
-from tidemark.services.base import Service, pickled
+from tidemark.services.base import Service
 from tidemark.services.kafka import Kafka
 from tidemark.services.programs.process import launched, server_environment
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
@@ -112,7 +113,7 @@ def client(variant: Variant, context: Context, columns: int, folder: Path) -> It
     environment = server_environment(HOME=str(folder), PYTHONPATH=":".join(map(str, IMPORTED_FROM)))
     worker = Worker(f"the client of {variant.name}", command, folder / "client.log", env=environment, cwd=folder)
     try:
-        worker.send(pickled(Order(variant, context, columns)))
+        worker.send(pickle.dumps(Order(variant, context, columns)))
         worker.heard("ready")
         yield Client(worker, variant.system.versions())
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from itertools import combinations
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison, growth_verdict
@@ -131,8 +131,10 @@ def _ratios(builder: TableBuilder) -> Table:
     def ratio(quantity: Metric, pair: tuple[Series, Series]) -> BootstrapEstimate:
         return measures.ratio(quantity, *pair)
 
+    noise_floor = cache(measures.noise_floor)  # one for all pairs of a mode
+
     def floor(quantity: Metric, pair: tuple[Series, Series]) -> BootstrapEstimate:
-        return measures.noise_floor(quantity, pair[0].mode)
+        return noise_floor(quantity, pair[0].mode)
 
     columns: list[ComputedColumn[tuple[Series, Series]]] = [
         computed("a", "A", lambda pair: pair[0].title),

@@ -32,7 +32,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidemark.studies.ingest.load.records import ACKED, CHECK, CONFLICT, GIVEN_UP, NEVER, NUMBERS, UNKNOWN, Records
+from tidemark.studies.ingest.load.records import (
+    ACKED,
+    BLIND,
+    CHECK,
+    CONFLICT,
+    GIVEN_UP,
+    NEVER,
+    NUMBERS,
+    REFUSED,
+    UNKNOWN,
+    Records,
+)
 from tidemark.studies.ingest.load.schedule import Due, follow, work_off
 from tidemark.systems.writers import ClientFactory, IdempotencyKey, TableWriter
 
@@ -214,7 +225,7 @@ class ReconnectingWriter(WriterLoop):
     def _is_to_be_tried(self, outcome: str, sequence: int, attempt: int) -> bool:
         if outcome != UNKNOWN or self._retry == NEVER:
             return super()._is_to_be_tried(outcome, sequence, attempt)
-        return self._retry != CHECK or not self._is_there(sequence, attempt)
+        return self._retry == BLIND or not self._is_there(sequence, attempt)
 
     def _is_there(self, sequence: int, attempt: int) -> bool:
         """Return True if the batch is committed, and record it as acknowledged; False if not, or if it must end."""
@@ -233,7 +244,7 @@ class ReconnectingWriter(WriterLoop):
         return False
 
     def _refresh(self, outcome: str) -> None:
-        if outcome in (CONFLICT, GIVEN_UP):
+        if outcome in REFUSED:
             super()._refresh(outcome)
         else:
             self._open()
