@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.tiers import TIERS, tier_of
+from tests.tiers import QUICK_JVM, TIERS, tier_of
 
 from tidemark.paths import Workspace
+from tidemark.services.programs import java
 
 if TYPE_CHECKING:
     from tidemark.analysis.measures import Measures
@@ -25,6 +26,8 @@ FIRST_PIPELINES = (("faults", "kill", "second_study"), ("catalogs", "freshness",
 # The longest come first, so that short ones fill both processes at the end.
 LONGEST = ("end_to_end", "nix", "stacks", "scale", "conformance")
 NEED_A_REASON = ("alone", "long")
+# Servers of tests run for seconds, of which the optimising compiler would take a third; no test looks at their speed.
+java.COMMON_OPTIONS += (QUICK_JVM,)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -22,6 +22,7 @@ REPORTS = TESTS.parent / ".tidemark" / "tests"
 NO_TESTS = 5  # pytest's exit code if no test was selected
 SLOWEST = 20
 PROGRAMS, TOOLS = ("iceberg-rest", "kafka", "postgres"), ("lance",)  # what the default tier uses
+QUICK_JVM = "-XX:TieredStopAtLevel=1"
 PARALLEL = ["--dist", "loadscope", "--no-loadscope-reorder"]
 # Some machines forbid Python to keep compiled modules. Pipelines start thousands of processes, which would all compile.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

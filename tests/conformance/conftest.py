@@ -67,9 +67,11 @@ WITHOUT_A_STACK = (
     "test_hudi_timeline.py",
     "test_lance.py",
     "test_users_own.py",
-    "test_wholes.py",
 )
 OF_SERVERS = {
+    "test_catalogs_server_writes_its_metadata_to_the_object_store",
+    "test_commits_to_nessie_are_hit",
+    "test_full_durability_leaves_out_no_file_of_a_write",
     "test_secret_key_is_exposed_nowhere",
     "test_faulty_server_is_detected",
     "test_configured_round_trip_is_between_writers_and_files",
@@ -87,6 +89,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(BY_CATALOG)
     if OF_A_STACK in os.environ and (
         item.path.name in WITHOUT_A_STACK
+        or item.path.parent.name == "slow"  # engines, and clients that come with their own libraries
         or getattr(item, "originalname", "") in OF_SERVERS
         or (
             item.path.name not in CORE

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from tests.tiers import QUICK_JVM
 
 from tidemark.runs.spec import SeriesSpec
 from tidemark.schema import sections
@@ -65,6 +66,8 @@ class Sandbox:
             if source.is_file():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target)
+        with (root / "src/tidemark/services/programs/java.py").open("a") as file:  # as in tests/conftest.py
+            file.write(f"COMMON_OPTIONS += ({QUICK_JVM!r},)\n")
         self.configure(config)
 
     def configure(self, config: dict[str, Any]) -> None:

@@ -17,13 +17,13 @@ from .sandbox import Sandbox, wait_for
 
 REFRESH = {
     "scale": 0.01, "queries": [3, 42], "merged": ["store_sales", "inventory"], "refreshes": 2, "share": 0.03,
-    "updates": 0.5, "iterations": 2,
+    "updates": 0.5, "iterations": 1,
 }  # fmt: skip
-LOAD = {"scales": [0.01], "tables": "asked", "queries": [3, 9, 34, 42, 59], "iterations": 2}
+LOAD = {"scales": [0.01], "tables": "asked", "queries": [3, 9, 34, 42, 59], "iterations": 1}
 SIZES = {
     "load": LOAD,
     "refresh": REFRESH,
-    "merge": {"rows": 200_000, "files": 20, "updates": [4, 35], "iterations": 2},
+    "merge": {"rows": 200_000, "files": 20, "updates": [4, 35], "iterations": 1},
     "files": {"counts": [120], "rows": 20, "iterations": 2},
     "repeats": 1,
     "runs": 1,

@@ -73,17 +73,9 @@ def test_each_series_waits_for_a_separate_boot(sandbox: Sandbox) -> None:
     assert {run["cold_proof"]["method"] for run in sandbox.runs().values()} == {"reboot"}
 
 
-def test_without_a_restart_the_series_keeps_waiting(sandbox: Sandbox) -> None:
-    sandbox.configure({**CONFIG, "systems": {"again": {"like": "null"}}, "modes": ["single"]})
-    for _ in range(2):
-        stopped = sandbox.run("all", "--wait-for-reboot")
-        assert stopped.returncode == 11, stopped.stdout
-        assert states(sandbox) == ["waiting"]
-
-
 def test_plain_snakemake_ends_at_the_restart_that_it_needs(make_sandbox: MakeSandbox) -> None:
     sandbox = make_sandbox(CONFIG)
-    for expected in (["waiting", "pending"], ["complete", "waiting"], ["complete", "waiting"]):
+    for expected in (["waiting", "pending"], ["complete", "waiting"]):
         stopped = plain(sandbox, "all")
         assert stopped.returncode == 11, stopped.stdout
         assert stopped.stdout.count("waits for a restart") == 1 and "Error" not in stopped.stdout, stopped.stdout

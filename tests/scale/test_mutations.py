@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.test_config import load_a_mutation
 
 
+@pytest.mark.long(reason="two minutes of what tests/test_config.py does with fewer")
 @settings(max_examples=500, deadline=None)
 @given(data=st.data())
 def test_mutated_file_gives_a_configuration_or_a_config_error(

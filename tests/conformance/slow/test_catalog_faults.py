@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import time
@@ -13,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from tests.conformance.conftest import OF_A_STACK, Servers
+from tests.conformance.conftest import Servers
 from tests.conformance.faulty_proxy import proxy
 
 from tidemark.config import ServicesConfig
@@ -33,7 +32,6 @@ from tidemark.systems.base import Context
 from tidemark.systems.catalogs.base import CatalogSystem
 from tidemark.systems.registry import of_kind
 
-pytestmark = pytest.mark.skipif(OF_A_STACK in os.environ, reason="no library of a stack is in it")
 SETTINGS = CatalogSettings(4, 1, "create,churn,crash", 10, 1.0, 10.0, 5, 5, 2, 8, 1, 30.0)
 SQLITE = "rest-jdbc-sqlite"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.conformance.conftest import ODD, OF_A_STACK, Servers
+from tests.conformance.conftest import ODD, Servers
 
 from tidemark.errors import SystemFailure
 from tidemark.software.tools import packages, provide_tool
@@ -30,8 +30,6 @@ NAMES = [
     pytest.param(name, marks=SLOW) if kind.is_slow and name != "legacy" else name
     for name, kind in of_kind(BulkTable).items()
 ]
-# Their clients have other releases than the stacks do.
-BEFORE = [name for name, kind in of_kind(BulkTable).items() if kind.of_release_before]
 
 
 @pytest.fixture
@@ -41,13 +39,9 @@ def opened(servers: Servers, tmp_path: Path) -> Iterator[Opened]:
     with ExitStack() as stack:
 
         def opened(kind: type[BulkTable]) -> BulkTable:
-            if kind.name in BEFORE and OF_A_STACK in os.environ:
-                pytest.skip("its client is of no stack")
             services = {needed: servers.get(needed) for needed in kind.needs_for(kind.Options())}
             for tool in kind.tools:
                 provide_tool(tool, servers.workspace)
-            if kind.is_slow and OF_A_STACK in os.environ:
-                pytest.skip("what is slow about it is of no stack")
             system = kind(Context(folder, services, 1, tools=packages(kind.tools, servers.workspace)), kind.Options())
             stack.callback(system.close)
             return system
