@@ -50,6 +50,9 @@ def shipped(module: str) -> dict[str, Shipped]:
 
 
 UNIQUE = Meta(extra_json_schema={"uniqueItems": True})
+Item = TypeVar("Item")
+Several = Annotated[tuple[Item, ...], UNIQUE]
+OneOrMore = Annotated[tuple[Item, ...], Meta(min_length=1), UNIQUE]
 
 Seconds = Annotated[float, Meta(gt=0, le=DAY)]
 Count = Annotated[int, Meta(ge=1, le=1000)]
@@ -214,9 +217,7 @@ class CommonSettings:
         about("Minutes after which no further block of rounds begins, instead of the protocol's; 0: without a limit."),
     ] = None
     studies: Annotated[
-        tuple[str, ...],
-        Meta(min_length=1),
-        UNIQUE,
+        OneOrMore[str],
         about(
             "What to measure: names of studies, or all of them as 'all'; './tidemark list studies' lists them. Each "
             "study has a section of its name."
@@ -237,9 +238,7 @@ class CommonSettings:
         bool, about("Keep the tables of finished runs in .tidemark/work instead of removing them.")
     ] = False
     stacks: Annotated[
-        tuple[Annotated[str, Meta(pattern=NAME)], ...],
-        Meta(min_length=1),
-        UNIQUE,
+        OneOrMore[Annotated[str, Meta(pattern=NAME)]],
         about(
             "Software stacks to measure with: thesis, current, paimon (for that table system only), or a stack that "
             "'./tidemark stack add' made; each is a lock in envs/."

@@ -1,4 +1,4 @@
-"""Descriptive parts of run.json: the series, and the system with the versions of its libraries."""
+"""Description of the system in run.json, and the versions of its libraries."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from dataclasses import asdict
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tidemark.runs.manifest import SeriesPart, SystemPart
+from tidemark.runs.manifest import SystemPart
 from tidemark.runs.serde import pairs
-from tidemark.runs.spec import SeriesSpec
 from tidemark.systems.base import System, Variant
 
 if TYPE_CHECKING:
@@ -19,28 +18,6 @@ if TYPE_CHECKING:
 def client_versions(system: type[System]) -> dict[str, str]:
     """Return the versions of the client's libraries, read once per process: some require starting a client."""
     return dict(system.versions())
-
-
-def series_part(spec: SeriesSpec) -> SeriesPart:
-    settings = dict(spec.settings)
-    return SeriesPart(
-        id=spec.id,
-        study=spec.study,
-        workload=spec.workload,
-        system=spec.name,
-        mode=settings.get("mode", spec.mode),
-        batch_size=settings.get("batch_size"),
-        stack=spec.stack,
-        protocol=spec.protocol,
-        position=spec.position,
-        repeat=spec.repeat,
-        sweep=spec.sweep,
-        threads=settings.get("threads"),
-        cpus=spec.cpus,
-        encoding=settings.get("encoding"),
-        overlap=settings.get("overlap"),
-        read_ahead=settings.get("read_ahead"),
-    )
 
 
 def system_part(variant: Variant, system: System, schema: pa.Schema) -> SystemPart:

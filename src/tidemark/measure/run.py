@@ -13,14 +13,14 @@ from tidemark.errors import MachineError
 from tidemark.machine import cold
 from tidemark.machine.disk import settle
 from tidemark.machine.watch import Watch
-from tidemark.measure.describe import client_versions, series_part
+from tidemark.measure.describe import client_versions
 from tidemark.measure.warmup import files_of, warm
 from tidemark.measure.workload import Evict, ProgressCallback, RunHistory, TestBed, Window, WindowRunner
 from tidemark.runs.circumstances import Harness, Interference
-from tidemark.runs.manifest import Manifest, write_run
+from tidemark.runs.manifest import Manifest, SeriesPart, write_run
 from tidemark.runs.outcome import DISTURBED
 from tidemark.runs.proofs import ColdProof
-from tidemark.runs.serde import pairs
+from tidemark.runs.serde import pairs, picked, values_of
 from tidemark.runs.spec import FORMAT
 from tidemark.services.base import files_below
 
@@ -63,7 +63,7 @@ def measure_run(
         description = runner.describe(window)
         manifest = Manifest(
             tidemark=Harness(__version__, FORMAT, spec.harness),
-            series=series_part(spec),
+            series=picked(SeriesPart, spec.described()),
             run=number,
             cold=number == 0,
             started_at=started_at,
@@ -88,11 +88,7 @@ def measure_run(
             producer=description.producer,
             sampler_cpu_s=watch.sampler.cpu_s,
             disk=watch.disk(test_bed.rest_bytes),
-            oracle=findings.oracle,
-            flush=findings.flush,
-            merge=findings.merge,
-            footprint=findings.footprint,
-            footprint_after_flush=findings.footprint_after_flush,
+            **values_of(findings),
             logical_bytes=description.logical_bytes,
             history=before.history,
             found=pairs(description.found),

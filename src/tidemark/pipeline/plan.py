@@ -23,7 +23,7 @@ from tidemark.paths import Workspace, write_if_changed
 from tidemark.runs.circumstances import Harness
 from tidemark.runs.outcome import outcome_path
 from tidemark.runs.plan import Goal, PlanFile, PlannedMachine, PlannedSeries, Round
-from tidemark.runs.serde import pairs
+from tidemark.runs.serde import pairs, picked
 from tidemark.runs.spec import FORMAT, SeriesSpec
 from tidemark.services.base import Service
 from tidemark.services.servers import locks_of, started_here, tools_of
@@ -85,7 +85,7 @@ class Plan:
             config=pairs(json.loads(self.config.effective)),
             tidemark=Harness(__version__, FORMAT, " ".join(harnesses)),
             machine=PlannedMachine(self.machine),
-            series=tuple(map(_planned, self.until(made))),
+            series=tuple(picked(PlannedSeries, spec.described()) for spec in self.until(made)),
             notes=self.notes,
             round=made,
         ).to_json()
@@ -101,31 +101,6 @@ class Plan:
             write_if_changed(workspace.plan_of_round(made.number), self.to_json(made))
         for spec in self.series:
             write_if_changed(workspace.root / spec.directory / "spec.json", replace(spec, position=0).to_json())
-
-
-def _planned(spec: SeriesSpec) -> PlannedSeries:
-    settings = dict(spec.settings)
-    return PlannedSeries(
-        id=spec.id,
-        study=spec.study,
-        workload=spec.workload,
-        system=spec.name,
-        title=spec.title,
-        base=spec.system,
-        mode=settings.get("mode", spec.mode),
-        settings=spec.settings,
-        batch_size=settings.get("batch_size", 1),
-        protocol=spec.protocol,
-        stack=spec.stack,
-        sweep=spec.sweep,
-        threads=settings.get("threads", 1),
-        cpus=spec.cpus,
-        read_ahead=settings.get("read_ahead", 1),
-        position=spec.position,
-        repeat=spec.repeat,
-        repeats=spec.repeated_id,
-        directory=spec.directory,
-    )
 
 
 def dataset_key(config: Config) -> str:

@@ -13,7 +13,7 @@ from tidemark.runs.manifest import DEFAULT_DURABILITY, FIRST_STUDY, FIRST_WORKLO
 from tidemark.runs.outcome import LEFT_OUT, Attempt, Disturbed, Outcome
 from tidemark.runs.plan import PlanFile, PlannedSeries, Round
 from tidemark.runs.run import Run, read_run
-from tidemark.runs.serde import Fields, Pairs
+from tidemark.runs.serde import Fields, Pairs, picked, values_of
 from tidemark.runs.spec import BATCH, MAIN, SINGLE
 
 # Windows of one system and mode, an hour apart, differed by 7 to 11 % on the machines of docs/trust.md.
@@ -299,23 +299,9 @@ def _place(series: Series) -> tuple[int, int, str, int]:
 def _series(results: Path, identity: str, items: list[PlannedSeries]) -> Series:
     first = items[0]
     repeats = tuple(sorted((_repeat(results, item) for item in items), key=lambda repeat: repeat.number))
-    return Series(
-        id=identity,
-        system=first.system,
-        title=_titled(first.title, repeats),
-        mode=first.mode,
-        batch_size=first.batch_size,
-        threads=first.threads,
-        protocol=first.protocol,
-        stack=first.stack,
-        sweep=first.sweep,
-        repeats=repeats,
-        read_ahead=first.read_ahead,
-        cpus=first.cpus,
-        workload=first.workload,
-        study=first.study,
-        settings=first.settings or next((run.manifest.config for each in repeats for run in each.runs), ()),
-    )
+    settings = first.settings or next((run.manifest.config for each in repeats for run in each.runs), ())
+    own = {"id": identity, "title": _titled(first.title, repeats), "repeats": repeats, "settings": settings}
+    return picked(Series, {**values_of(first), **own})
 
 
 def _titled(title: str, repeats: tuple[Repeat, ...]) -> str:

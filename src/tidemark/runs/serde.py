@@ -204,6 +204,16 @@ def read[T: DataclassInstance](kind: type[T], f: Fields) -> T:
     return kind(**given)
 
 
+def values_of(shape: DataclassInstance) -> dict[str, Any]:
+    """Return the values of the fields of `shape`, as they are, by name."""
+    return {each.name: getattr(shape, each.name) for each in fields(shape)}
+
+
+def picked[T: DataclassInstance](kind: type[T], values: Mapping[str, Any]) -> T:
+    """Return a `kind` with those of `values` that are its fields; fields that are not among them have their default."""
+    return kind(**{each.name: values[each.name] for each in fields(kind) if each.name in values})
+
+
 def written(shape: DataclassInstance) -> dict[str, Any]:
     """Return the JSON object from which `read` restores `shape`."""
     hints, below = _hints(type(shape)), getattr(shape, "below", "")

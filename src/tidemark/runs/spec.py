@@ -8,12 +8,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, Self, get_type_hints
 
 from tidemark.config import DisturbanceConfig, ServicesConfig
 from tidemark.errors import ConfigError
+from tidemark.runs.serde import values_of
 
 SINGLE, BATCH = "single", "batch"  # one event per write, and many
 MODES = (SINGLE, BATCH)
@@ -110,6 +113,13 @@ class SeriesSpec:
         whole = asdict(self)
         return {**{key: value for key, value in whole.items() if key != "settings"}, **dict(self.settings)}
 
+    def described(self) -> dict[str, Any]:
+        """Return what plan.json and run.json say of it, by key: its fields, and settings that are not among them."""
+        settings = dict(self.settings)
+        ids = {"id": self.id, "repeats": self.repeated_id, "directory": self.directory}
+        names = {"system": self.name, "base": self.system, "mode": settings.get("mode", self.mode)}
+        return {**settings, **values_of(self), **ids, **names}
+
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1, default=str) + "\n"
 
@@ -152,6 +162,8 @@ class WorkloadSettings:
 
     __slots__ = ()
     label_pattern: ClassVar[re.Pattern[str]] = re.compile(".*")
+    # Settings that earlier versions lack, with the values that change nothing: such series keep their fingerprint.
+    lacking: ClassVar[Mapping[str, Any]] = MappingProxyType({})
 
     @property
     def label(self) -> str:
@@ -184,5 +196,5 @@ class WorkloadSettings:
 
     @property
     def pairs(self) -> tuple[tuple[str, Any], ...]:
-        """Settings in the form of `SeriesSpec.settings`."""
-        return tuple(asdict(self).items())  # type: ignore[call-overload]
+        """Settings in the form of `SeriesSpec.settings`, without those that have their value in `lacking`."""
+        return tuple(pair for pair in asdict(self).items() if pair not in self.lacking.items())  # type: ignore[call-overload]

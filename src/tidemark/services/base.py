@@ -80,6 +80,7 @@ class Service(ABC):
     address_key: ClassVar[str | None] = None
     has_client: ClassVar[bool] = False  # runs a local client of an external server, from the same locks
     visits: ClassVar[bool] = False  # connects to other servers of a series from the machine that it runs on
+    has_one_port: ClassVar[bool] = False  # clients connect to its `_port` alone
     is_instrument: ClassVar[bool] = False  # measurement tool, not part of any system: never killed by fault experiments
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     discard_signal: ClassVar[signal.Signals] = signal.SIGKILL  # stops it when its data is discarded too
@@ -303,7 +304,9 @@ class Service(ABC):
 
     def host_and_port(self) -> tuple[str, int]:
         """Return the address that clients connect to, for use by proxies."""
-        raise NotImplementedError(f"{self.title} has no one place that clients connect to")
+        if not self.has_one_port:
+            raise NotImplementedError(f"{self.title} has no one place that clients connect to")
+        return "127.0.0.1", self._port
 
     def by_way_of(self, port: int) -> Self:
         """Return a copy that clients reach at `port` of this machine's loopback, where a proxy listens."""

@@ -13,10 +13,9 @@ import select
 import socket
 import struct
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from http.server import BaseHTTPRequestHandler
@@ -66,8 +65,8 @@ class Hit:
         return self.fault == AFTER and self.counts
 
 
-class CommitFaults(ABC):
-    """Faults of single commits; a context manager."""
+class CommitFaults(AbstractContextManager["CommitFaults"]):
+    """Faults of single commits."""
 
     faults: ClassVar[tuple[str, ...]]
 
@@ -79,9 +78,6 @@ class CommitFaults(ABC):
     def __enter__(self) -> Self:
         return self
 
-    @abstractmethod
-    def __exit__(self, *_: object) -> None: ...
-
     def hit_next(self, fault: str) -> None:
         """Hit the next commit with `fault`, one of `faults`."""
         assert fault in self.faults, fault
@@ -91,8 +87,8 @@ class CommitFaults(ABC):
         """Return what `write` returns; a server that is killed meanwhile is started again."""
         return write()
 
-    def wait(self) -> None:  # noqa: B027 - most kill no server
-        """Wait until a server that was killed answers again."""
+    def wait(self) -> None:
+        """Wait until a server that was killed answers again; most kill none."""
 
     def take(self) -> list[Hit]:
         """Return the hits since the last call; a commit that has not come yet is not hit any more."""

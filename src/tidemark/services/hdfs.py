@@ -269,15 +269,8 @@ class NameNode(HdfsServer):
         wait_until(child, lambda: bool(self._ask(self.info)), READY_S)
 
 
-class DataNode(HdfsServer):
-    """HDFS DataNode; ready once it has registered with the NameNode, which then accepts writes."""
-
-    name: ClassVar[str] = "hdfs-datanode"
-    title: ClassVar[str] = "HDFS DataNode"
-    needs: ClassVar[tuple[type[Service], ...]] = (NameNode,)
-    main: ClassVar[str] = "datanode.DataNode"
-    info: ClassVar[str] = "Hadoop:service=DataNode,name=DataNodeInfo"
-    ports: ClassVar[int] = 3
+class _Follower(Service):
+    """A server that is told of the NameNode."""
 
     def __init__(self, workspace: Workspace, directory: Path, names: NameNode) -> None:
         super().__init__(workspace, directory)
@@ -286,6 +279,17 @@ class DataNode(HdfsServer):
     @classmethod
     def from_config(cls, around: ServiceContext) -> Self:
         return cls(around.workspace, around.directory, around.server(NameNode))
+
+
+class DataNode(_Follower, HdfsServer):
+    """HDFS DataNode; ready once it has registered with the NameNode, which then accepts writes."""
+
+    name: ClassVar[str] = "hdfs-datanode"
+    title: ClassVar[str] = "HDFS DataNode"
+    needs: ClassVar[tuple[type[Service], ...]] = (NameNode,)
+    main: ClassVar[str] = "datanode.DataNode"
+    info: ClassVar[str] = "Hadoop:service=DataNode,name=DataNodeInfo"
+    ports: ClassVar[int] = 3
 
     def _site(self) -> dict[str, object]:
         blocks, http, ipc = self._ports
@@ -310,7 +314,7 @@ TOOL = "avro-hdfs"
 TOLD = "packages.json"
 
 
-class Flight(Service):
+class Flight(_Follower):
     """Flight server whose tickets are table paths; DuckDB and PyArrow are those of the stack."""
 
     name: ClassVar[str] = "flight"
@@ -318,14 +322,6 @@ class Flight(Service):
     needs: ClassVar[tuple[type[Service], ...]] = (NameNode, DataNode)
     tools: ClassVar[tuple[str, ...]] = (TOOL,)
     ready_line: ClassVar[str] = "Listens on port: "
-
-    def __init__(self, workspace: Workspace, directory: Path, names: NameNode) -> None:
-        super().__init__(workspace, directory)
-        self._names = names
-
-    @classmethod
-    def from_config(cls, around: ServiceContext) -> Self:
-        return cls(around.workspace, around.directory, around.server(NameNode))
 
     @property
     def address(self) -> str:
@@ -345,6 +341,6 @@ class Flight(Service):
 
     def _launch(self) -> Child:
         found = tool_packages(TOOL, self.workspace).absolute()
-        order = {"packages": [str(found)], "newest": str(NEWEST), "names": self._names.address}
+        order = {"packages": [str(found)], "newest": str(NEWEST), "names": self.names.address}
         (self.directory / TOLD).write_text(json.dumps(order))
         return self._serve([sys.executable, "-I", PROGRAM, TOLD], HOME=str(self.directory), HADOOP_USER_NAME=USER)

@@ -36,15 +36,13 @@ class OpenSearch(JavaServer):
     name: ClassVar[str] = "opensearch"
     title: ClassVar[str] = "OpenSearch"
     locks: ClassVar[tuple[str, ...]] = ("opensearch",)
+    has_one_port: ClassVar[bool] = True
     ready_line: ClassVar[str] = "INFO Node: started"
     ready_s: ClassVar[float] = 180.0
 
     @property
     def uri(self) -> str:
         return f"http://127.0.0.1:{self._port}"
-
-    def host_and_port(self) -> tuple[str, int]:
-        return "127.0.0.1", self._port
 
     def version(self) -> str:
         return self._version_in_log(r"Node: version\[([^\]]+)\]")

@@ -51,6 +51,7 @@ class DelayProxy(OwnProgram):
 
     name: ClassVar[str] = "delay-proxy"
     title: ClassVar[str] = "Delay proxy"
+    has_one_port: ClassVar[bool] = True
     is_instrument: ClassVar[bool] = True
     program: ClassVar[str] = "tidemark.services.programs.delay"
     ready_line: ClassVar[str] = "delays on port: "
@@ -64,9 +65,6 @@ class DelayProxy(OwnProgram):
     @classmethod
     def from_config(cls, around: ServiceContext) -> Self:
         return cls(around.workspace, around.directory, around.server(cls.target), cls.rtt_ms)
-
-    def host_and_port(self) -> tuple[str, int]:
-        return "127.0.0.1", self._port
 
     def _arguments(self) -> tuple[str, ...]:
         host, port = self.before.host_and_port()

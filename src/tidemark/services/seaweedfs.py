@@ -80,6 +80,7 @@ class SeaweedFS(Service):
     name: ClassVar[str] = "seaweedfs"
     title: ClassVar[str] = "SeaweedFS"
     tools: ClassVar[tuple[str, ...]] = (TOOL,)
+    has_one_port: ClassVar[bool] = True
     # On SIGTERM it waits 15 s for a stream that it holds itself. All answered requests are written by then.
     stop_signal: ClassVar[Signals] = Signals.SIGKILL
     port_taken: ClassVar[tuple[str, ...]] = ("address already in use",)
@@ -93,9 +94,6 @@ class SeaweedFS(Service):
     @property
     def endpoint(self) -> str:
         return f"http://127.0.0.1:{self._port}"
-
-    def host_and_port(self) -> tuple[str, int]:
-        return "127.0.0.1", self._port
 
     def make_bucket(self, name: str) -> Bucket:
         """Return the bucket `name`, created unless it exists; it is deleted with the server's data."""

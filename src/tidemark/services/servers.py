@@ -23,6 +23,11 @@ class Servers:
         """Return those of `wanted` and of all their dependencies, which are among these."""
         return Servers({kind: self.by_class[kind] for kind in in_order(wanted)})
 
+    def find[S: Service](self, kind: type[S]) -> S | None:
+        """Return the server of class `kind`; None if it is not among them."""
+        found = self.by_class.get(kind)
+        return found if isinstance(found, kind) else None
+
     def launch(self) -> None:
         """Launch the servers without dependencies and do not wait; `start` must follow, and waits."""
         for service in self.by_class.values():

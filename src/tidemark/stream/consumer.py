@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import confluent_kafka
@@ -22,7 +23,7 @@ POLL_SECONDS = 0.005  # timeout of one poll once the client's own queue is empty
 clock = time.perf_counter_ns
 
 
-class EventConsumer:
+class EventConsumer(AbstractContextManager["EventConsumer"]):
     """Reader of partition 0 of `topic`; `open` consumes the schema message, so that the next message is event 0."""
 
     def __init__(self, bootstrap: str, topic: str, encoding: Encoding) -> None:
@@ -63,9 +64,6 @@ class EventConsumer:
         if not self._closed:
             self._closed = True
             self.client.close()
-
-    def __enter__(self) -> EventConsumer:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -11,7 +11,7 @@ import os
 import select
 import sys
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
@@ -52,7 +52,7 @@ class Sent:
     latest_s: float
 
 
-class PacedProducer:
+class PacedProducer(AbstractContextManager["PacedProducer"]):
     """Controller of the producer process in the harness; it has one topic, in which event k has the id k."""
 
     def __init__(self, trips: Path, directory: Path, bootstrap: str, topic: str, encoding: str) -> None:
@@ -85,9 +85,6 @@ class PacedProducer:
     def wait(self) -> Sent:
         """Return the result of the last stretch, once the broker has acknowledged all its events."""
         return Sent(**self._process.answer(ANSWER_SECONDS))
-
-    def __enter__(self) -> PacedProducer:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._process.end()

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -76,7 +76,7 @@ class Connection:
         return self.client.flush(LAST_SECONDS) > 0 or self.failure is not None
 
 
-class Producer:
+class Producer(AbstractContextManager["Producer"]):
     """Controller of the producer process in the harness; one topic at a time. It may start before the broker."""
 
     def __init__(self, trips: Path, directory: Path) -> None:
@@ -155,9 +155,6 @@ class Producer:
         """End the process; safe to call twice."""
         self._process.end()
         self.counters.close()
-
-    def __enter__(self) -> Producer:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

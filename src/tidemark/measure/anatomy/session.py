@@ -87,7 +87,7 @@ def take_apart(
     with ExitStack() as stacked:
         stacked.callback(shutil.rmtree, work, ignore_errors=True)
         servers = stacked.enter_context(prepared(kinds, workspace, work, ServicesConfig()))
-        if (postgres := _postgres(servers)) is not None:
+        if (postgres := servers.find(Postgres)) is not None:
             postgres.count_statements()
         between = _between(servers, stacked)
         servers.start()
@@ -112,11 +112,6 @@ def take_apart(
             steps=min(sequences, key=duration_ms),
             pipeline=dict(run.writer.settings),
         )
-
-
-def _postgres(servers: Servers) -> Postgres | None:
-    found = servers.by_class.get(Postgres)
-    return found if isinstance(found, Postgres) else None
 
 
 def _between(servers: Servers, stack: ExitStack) -> dict[Way, CountingProxy]:
@@ -154,7 +149,7 @@ class Run:
         self._variant, self._servers, self._folder, self._size = variant, servers, folder, size
         self._table = private_directory(folder / "table").resolve()
         self._tools = packages(variant.system.tools, workspace)
-        self._postgres = _postgres(servers)
+        self._postgres = servers.find(Postgres)
         self._stack = ExitStack()
         self._proxies = dict(between)
 

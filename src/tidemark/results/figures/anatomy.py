@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from tidemark.analysis.formatting import number
-from tidemark.results.figures.glance import LIGHT, RC
+from tidemark.results.figures.glance import LIGHT, RC, name_row
 from tidemark.runs.anatomy import CLIENT, Anatomy, Step, duration_ms
 
 WIDTH = 8.3  # inches, as are the following; a forge shows a page 830 pixels wide
@@ -94,12 +94,12 @@ def _draw(axes: Any, found: Anatomy, colours: dict[str, str]) -> None:
     axes.grid(axis="x", color=LIGHT.line, linewidth=0.8)
     axes.set_axisbelow(True)
     own = own_work(steps)
-    _name(axes, 0, f"client works, {number(sum(took for _, took in own), 2)} ms")
+    name_row(axes, 0, f"client works, {number(sum(took for _, took in own), 2)} ms", LANES, LIGHT.faint)
     axes.broken_barh(own, (-0.3, 0.6), facecolors=OWN)
     row = 1
     for place, ((by, server), asked) in enumerate(lanes.items()):
         axes.axhspan(row - 0.5, row + len(asked) - 0.5, color=BANDS[place % 2], zorder=0, linewidth=0)
-        _name(axes, row, f"{by.removeprefix('the ')} → {server}")
+        name_row(axes, row, f"{by.removeprefix('the ')} → {server}", LANES, LIGHT.faint)
         for each in asked:
             took = max(each.took_ms, LEAST * end)
             axes.barh(row, took, 0.72, each.began_ms, color=colours[server])
@@ -113,9 +113,3 @@ def _draw(axes: Any, found: Anatomy, colours: dict[str, str]) -> None:
             text = f"{label(each.asked)}, {number(each.took_ms, 2)} ms"
             axes.annotate(text, (at, row), (shift, 0), textcoords="offset points", va="center", ha=side, color=colour)
             row += 1
-
-
-def _name(axes: Any, row: int, name: str) -> None:
-    """Write the name of a lane left of its first row."""
-    axes.annotate(name, (0, row), (-LANES * 72 + 4, 0), xycoords=("axes fraction", "data"),
-                  textcoords="offset points", va="center", color=LIGHT.faint)  # fmt: skip

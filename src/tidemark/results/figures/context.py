@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import NotAvailable, require
+from tidemark.analysis.metrics import require
 from tidemark.results.figures import style
 from tidemark.runs.run import COLD_START, FIRST, Run, source_runs
 from tidemark.runs.runset import RunSet, Series
@@ -137,12 +137,11 @@ class FigureContext:
         if not runs:
             return "Source: no run"
         numbers: dict[str, list[int]] = {}
-        prints: dict[str, list[str]] = {}
+        prints: dict[str, dict[str, None]] = {}
         for run in runs:
             *_, system, _, fingerprint, _ = run.label.split("/")
             numbers.setdefault(system, []).append(run.number)
-            if fingerprint[:6] not in prints.setdefault(system, []):
-                prints[system].append(fingerprint[:6])
+            prints.setdefault(system, {})[fingerprint[:6]] = None
         same = len({tuple(sorted(set(found))) for found in numbers.values()}) == 1
         protocol = ", ".join(dict.fromkeys(series.protocol for series in self.run_set.series))
         spelt = [
@@ -172,12 +171,9 @@ class FigureContext:
             reason = "" if len(found) else "not measurable here"
             groups.append(Group(series.title, colour, found, times, run.label, reason))
             runs.append(run)
-        if not runs:
-            protocol = self.series(mode)[0].protocol
-            raise NotAvailable(
-                f"no system has a run {number}: the protocol '{protocol}' does not ask for it, or all failed"
-            )
-        return groups, runs
+        protocol = self.series(mode)[0].protocol
+        otherwise = f"no system has a run {number}: the protocol '{protocol}' does not ask for it, or all failed"
+        return groups, require(runs, otherwise)
 
     def placeholder(self, title: str, reason: str) -> DrawnFigure:
         """Return a figure that only shows why it could not be drawn."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tidemark.analysis.formatting import MissingCell, against, attempt, listed
+from tidemark.analysis.formatting import against, listed
 from tidemark.analysis.metrics import NotAvailable, require
 from tidemark.analysis.parallel import spread
 from tidemark.analysis.statistics import Estimate
@@ -116,10 +116,10 @@ def then_and_now(context: FigureContext) -> DrawnFigure:
     several = len(run_set.stacks) > 2
     filled, *hollow = modes(run_set)
     for then, now in counterparts(run_set):
-        found = attempt("", partial(context.measures.ratio, leading, now, then))
-        point = f"{then.mode_title}: {found.reason}" if isinstance(found, MissingCell) else found
+        ratio = partial(context.measures.ratio, leading, now)
+        point = plots.point(ratio, then, filled=then.mode == filled, where=f"{then.mode_title}: ")
         label = f"{then.title}, {now.stack}" if several else then.title
-        rows.setdefault(label, []).append((point, then, then.mode == filled))
+        rows.setdefault(label, []).append(point)
         runs += [*then.hot_runs, *now.hot_runs]
     first, *others = in_order(run_set)
     key = f"filled: {filled}; hollow: {listed(hollow)}" if hollow else ""

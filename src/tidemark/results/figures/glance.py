@@ -95,16 +95,8 @@ def _draw(
         colour = theme.formats.get(name.split()[0], theme.other)
         if named:
             first, bracket, rest = name.partition(" (")
-            beside = {
-                "xycoords": ("axes fraction", "data"),
-                "textcoords": "offset points",
-                "va": "center",
-                "color": theme.ink,
-            }
             lines = [first, f"{bracket.strip()}{rest}"] if bracket and len(name) > 19 else [name]
-            axes.annotate(
-                "\n".join(lines), (0, row), (-NAMES * 72 + 4, 0), fontsize=14 if len(lines) == 1 else 12.5, **beside
-            )
+            name_row(axes, row, "\n".join(lines), NAMES, theme.ink, fontsize=14 if len(lines) == 1 else 12.5)
         estimate = found.get(name)
         if estimate is None:
             continue
@@ -115,3 +107,9 @@ def _draw(
             number(estimate.value, DIGITS), (estimate.value, row), (11, 0), textcoords="offset points", va="center",
             fontsize=14, color=theme.ink,
         )  # fmt: skip
+
+
+def name_row(axes: Any, row: int, name: str, margin: float, colour: str, **how: Any) -> None:
+    """Write the name of a row at the left end of the `margin` beside the axes, which is in inches."""
+    axes.annotate(name, (0, row), (-margin * 72 + 4, 0), xycoords=("axes fraction", "data"),
+                  textcoords="offset points", va="center", color=colour, **how)  # fmt: skip

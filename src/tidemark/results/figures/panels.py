@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -11,11 +12,11 @@ import seaborn as sns
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from tidemark.analysis.formatting import brief, number, shown
-from tidemark.analysis.metrics import Metric, NotAvailable
+from tidemark.analysis.formatting import MissingCell, attempt, brief, number, shown
+from tidemark.analysis.metrics import Metric
 from tidemark.results.figures import style
 from tidemark.results.figures.context import FigureContext, Group
-from tidemark.results.figures.plots import LEFT, missing, plain_ticks
+from tidemark.results.figures.plots import LEFT, missing, plain_ticks, small_text
 from tidemark.runs.run import Run
 
 MOST_POINTS = 4000
@@ -86,13 +87,10 @@ def scatter_panels(
         axes.yaxis.set_major_formatter(plain_ticks())
         axes.grid(axis="y")
         beyond = f"; ▲ {above.sum():,} to {number(float(values.max()), 3)} ms" if above.any() else ""
-        try:
-            slope = context.measures.of_run(trend, runs[group.label]).estimate("")
-            text = f"{trend.name} {shown(slope, digits=3)}"
-        except NotAvailable as absent:
-            text = f"{trend.name}: {brief(str(absent))}"  # the number of commits is in the next line
-        axes.text(0.0, 1.04, f"{text}\nn {len(values):,}{beyond}", transform=axes.transAxes, fontsize=style.SMALL,
-                  va="bottom", linespacing=1.05)  # fmt: skip
+        slope = attempt("", partial(context.measures.of_run, trend, runs[group.label]))
+        # The number of commits is in the next line.
+        said = f": {brief(slope.reason)}" if isinstance(slope, MissingCell) else f" {shown(slope, digits=3)}"
+        small_text(axes, 0.0, 1.04, f"{trend.name}{said}\nn {len(values):,}{beyond}", va="bottom", linespacing=1.05)
     notes = [
         f"A point is a {what}, the black line a running median. Vertical scales differ and start at zero; ▲ counts "
         f"the {what}s above the scale, up to the longest. {trend.name.capitalize()} is the Theil-Sen slope in "
@@ -123,11 +121,10 @@ def cpu_strips(groups: Sequence[Group]) -> tuple[style.Frame, list[str]]:
             continue
         sns.lineplot(x=group.times_s, y=group.values, estimator=None, color=style.ink(group.colour), linewidth=0.9,
                      ax=axes)  # fmt: skip
-        axes.text(1.03, 0.5, f"{np.median(group.values):.0f} %\nn {len(group.values):,}", transform=axes.transAxes,
-                  fontsize=style.SMALL, va="center", linespacing=1.0)  # fmt: skip
+        words = f"{np.median(group.values):.0f} %\nn {len(group.values):,}"
+        small_text(axes, 1.03, 0.5, words, va="center", linespacing=1.0)
         if place == 0:
-            axes.text(1.03, 1.0, "median", transform=axes.transAxes, fontsize=style.SMALL, color=style.FAINT,
-                      va="bottom")  # fmt: skip
+            small_text(axes, 1.03, 1.0, "median", color=style.FAINT, va="bottom")
     axes.set(xlabel="seconds since the run began", xlim=(0, None))
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     return made, ["All cores together are 100 %; one sample per second."]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
-from tidemark.analysis.formatting import attempt, number
+from tidemark.analysis.formatting import MissingCell, attempt, number
 from tidemark.analysis.metrics import Metric
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate, intercept_of, slope_of
 from tidemark.results.figures import style
@@ -28,6 +28,7 @@ from tidemark.runs.runset import Series
 
 Floats = NDArray[np.float64]
 LEFT = 1.06
+BESIDE_LEGEND = (style.PAGE, 2.3, 0.55, 2.35)  # of `style.single`: as wide as a page, with room for a legend
 FEWEST_FOR_BOX = 8
 STEPS = 400  # ranks of a system's samples that are drawn; a multiple of 4, to include quartiles and extremes
 ROW = 0.34
@@ -70,6 +71,11 @@ def beside(axes: Axes, row: float, words: str) -> None:
               linespacing=1.0)  # fmt: skip
 
 
+def small_text(axes: Axes, x: float, y: float, words: str, **how: Any) -> None:
+    """Write `words` in the size of text next to data; `x` and `y` are shares of the axes."""
+    axes.text(x, y, words, transform=axes.transAxes, fontsize=style.SMALL, **how)
+
+
 def is_log(values: Sequence[Floats]) -> bool:
     """Return True if values need a log axis: all are positive, and their maximum over minimum exceeds SPREAD."""
     filled = [each for each in values if len(each)]
@@ -78,13 +84,14 @@ def is_log(values: Sequence[Floats]) -> bool:
     return bool(max(each.max() for each in filled) > SPREAD * min(each.min() for each in filled))
 
 
-def scale_of(axes: Axes, what: str, *, log: bool) -> None:
-    """Set up the horizontal axis: logarithmic and labelled as such, or linear from zero."""
+def scale_of(axes: Axes, what: str, *, log: bool, from_zero: bool = True) -> None:
+    """Set up the horizontal axis: logarithmic and labelled as such, or linear, from zero unless told otherwise."""
     if log:
         log_axis(axes)
     else:
-        low, high = axes.get_xlim()
-        axes.set_xlim(min(0.0, low), 1.04 * high)
+        if from_zero:
+            low, high = axes.get_xlim()
+            axes.set_xlim(min(0.0, low), 1.04 * high)
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(plain_ticks())
     axes.set_xlabel(f"{what}{', log scale' if log else ''}")
@@ -107,6 +114,14 @@ def log_axis(axes: Axes, which: Literal["x", "y"] = "x", ticks: Iterable[float] 
         axis.set_major_locator(MaxNLocator(3) if decades < SHORT else LogLocator(subs=between, numticks=8))
     axis.set_major_formatter(plain_ticks())
     axis.set_minor_formatter(NullFormatter())
+
+
+def log_axes(axes: Axes, across: str, up: str, ticks: Iterable[float] = ()) -> None:
+    """Set up two logarithmic axes with a grid and these labels; `ticks` are those of the horizontal one."""
+    log_axis(axes, ticks=ticks)
+    log_axis(axes, "y")
+    axes.grid()
+    axes.set(xlabel=across, ylabel=up)
 
 
 def rows_of(estimate: Estimate, factor: float = 1.0, **keys: Any) -> list[dict[str, Any]]:
@@ -182,8 +197,7 @@ def legend_beside(axes: Axes, words: dict[str, str] | None = None) -> None:
 
 def boxes(groups: Sequence[Group], what: str, unit: str) -> tuple[style.Frame, list[str]]:
     """Draw box plots, one row per system: quartiles, whiskers to 1.5 IQR, points beyond; return notes to print."""
-    made = style.frame(style.COLUMN, ROW * len(groups) + 0.05)
-    axes = made.axes(LEFT, 0.66)
+    made, axes = style.single(style.COLUMN, ROW * len(groups) + 0.05, LEFT, 0.66)
     names = [group.title for group in groups]
     few = [group for group in groups if len(group.values) < FEWEST_FOR_BOX]
     kept = {group.title: thinned(group.values) for group in groups if group not in few}
@@ -201,7 +215,7 @@ def boxes(groups: Sequence[Group], what: str, unit: str) -> tuple[style.Frame, l
         if group in few:
             sns.stripplot(x=group.values, y=row, color=group.colour, size=4, linewidth=0.7, jitter=False, orient="h",
                           edgecolor=style.ink(group.colour), native_scale=True, ax=axes)  # fmt: skip
-    axes.text(1.03, 1.0, "median", transform=axes.transAxes, fontsize=style.SMALL, color=style.FAINT, va="bottom")
+    small_text(axes, 1.03, 1.0, "median", color=style.FAINT, va="bottom")
     titles(axes, names)
     scale_of(axes, f"{what} ({unit})", log=is_log([group.values for group in groups]))
     notes = ["Boxes show quartiles and median, whiskers reach to 1.5 IQR, strokes show all samples beyond."]
@@ -238,8 +252,7 @@ def counts(
 
     `printed` are a publication's numbers by title: upright ticks across the row, which the legend calls `published`.
     """
-    made = style.frame(style.COLUMN, ROW * len(rows) + 0.05)
-    axes = made.axes(LEFT, 0.86)
+    made, axes = style.single(style.COLUMN, ROW * len(rows) + 0.05, LEFT, 0.86)
     names = [title for title, _, _ in rows]
     any_cold = any(each.cold for _, _, found in rows for each in found)
     for row, (title, series, found) in enumerate(rows):
@@ -263,8 +276,7 @@ def counts(
     heads = [(1.03, "left", "median, hot" if any_cold else "median")]
     heads += [(0.96, "right", f"black ticks: {published}")] if any(printed.values()) else []
     for place, side, text in heads:
-        axes.text(place, 1.0, text, transform=axes.transAxes, fontsize=style.SMALL, color=style.FAINT, va="bottom",
-                  ha=side)  # fmt: skip
+        small_text(axes, place, 1.0, text, color=style.FAINT, va="bottom", ha=side)
     titles(axes, names)
     shown = [[*(each.value for each in found), *printed.get(title, ())] for title, _, found in rows if found]
     scale_of(axes, what, log=is_log([np.array(each) for each in shown]))
@@ -285,6 +297,20 @@ def spelt(estimate: Estimate, thousands: bool) -> str:
 type Point = tuple[Estimate | str, Series, bool]  # estimate or reason for its absence, series, filled marker
 
 
+def point(
+    compute: Callable[[Series], BootstrapEstimate], series: Series, *, filled: bool = True, where: str = ""
+) -> Point:
+    """Return what `compute` returns for `series` as a point or, after `where`, why there is none."""
+    found = attempt("", partial(compute, series))
+    return f"{where}{found.reason}" if isinstance(found, MissingCell) else found, series, filled
+
+
+def valued(compute: Callable[[Series], BootstrapEstimate], series: Iterable[Series]) -> list[tuple[Series, Estimate]]:
+    """Return those of `series` for which `compute` has a value, each with it."""
+    found = [(each, attempt("", partial(compute, each))) for each in series]
+    return [(each, value) for each, value in found if isinstance(value, Estimate)]
+
+
 def metric_figure(name: str, metric: Metric) -> FigureSpec:
     """Return the figure of a metric: its value over the hot runs of each system, or why there is none."""
     return FigureSpec(name, metric.title, partial(_draw_metric, metric))
@@ -292,9 +318,7 @@ def metric_figure(name: str, metric: Metric) -> FigureSpec:
 
 def _draw_metric(metric: Metric, context: FigureContext) -> DrawnFigure:
     every = context.run_set.select()
-    cells = [attempt(metric.unit, partial(context.measures.hot, metric, each)) for each in every]
-    values = [cell if isinstance(cell, Estimate) else cell.reason for cell in cells]
-    rows = [(each.title, [(value, each, True)]) for each, value in zip(every, values, strict=True)]
+    rows = [(each.title, [point(partial(context.measures.hot, metric), each)]) for each in every]
     made = dots(context, rows, metric.unit)
     return context.finish(made, metric.title, [], [run for each in every for run in each.hot_runs])
 
@@ -314,8 +338,7 @@ def dots(
     `key` says what filled and hollow markers are.
     """
     most = max((len(points) for _, points in rows), default=1)
-    made = style.frame(style.COLUMN, max(0.17 + 0.12 * most, ROW) * len(rows) + 0.05)
-    axes = made.axes(LEFT, 1.0)
+    made, axes = style.single(style.COLUMN, max(0.17 + 0.12 * most, ROW) * len(rows) + 0.05, LEFT, 1.0)
     every = [each for _, points in rows for each, _, _ in points if isinstance(each, Estimate)]
     thousands = any(abs(each.value) >= 1e4 for each in every)
     data: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
@@ -331,21 +354,14 @@ def dots(
         if found:
             lines(axes, found, "value", "row", context.look, orient="y", joined=False, hollow=not filled)
     if thousands:
-        axes.text(
-            1.03, 1.0, "thousands", transform=axes.transAxes, fontsize=style.SMALL, color=style.FAINT, va="bottom"
-        )
+        small_text(axes, 1.03, 1.0, "thousands", color=style.FAINT, va="bottom")
     if key:
         beyond = ("figure fraction", "axes fraction")
         axes.annotate(key, (0.01, 1.0), xycoords=beyond, fontsize=style.SMALL, color=style.FAINT, va="bottom")
     if line is not None:
         axes.axvline(line, color=style.INK, linewidth=0.7, linestyle=(0, (3, 2)))
     titles(axes, [title for title, _ in rows])
-    if log or from_zero:
-        scale_of(axes, what, log=log)
-    else:
-        axes.set_xlabel(what)
-        axes.xaxis.set_major_locator(MaxNLocator(4))
-        axes.xaxis.set_major_formatter(plain_ticks())
+    scale_of(axes, what, log=log, from_zero=from_zero)
     return made
 
 
@@ -362,8 +378,7 @@ def fitted(
     runs: Sequence[Run],
 ) -> DrawnFigure:
     """Draw the plot. `labels` are for the setting and the quantity; the vertical axis starts at 0."""
-    made = style.frame(style.PAGE, 2.3)
-    axes = made.axes(0.55, 2.35)
+    made, axes = style.single(*BESIDE_LEGEND)
     rows = [
         row for name, points in systems.items() for setting, quantity in points
         for row in rows_of(quantity.estimate(""), system=name, setting=setting)
@@ -380,8 +395,7 @@ def fitted(
     legend_beside(axes, words)
     axes.set_ylim(bottom=0)
     axes.grid()
-    axes.set_xlabel(labels[0])
-    axes.set_ylabel(labels[1])
+    axes.set(xlabel=labels[0], ylabel=labels[1])
     return context.finish(made, title, [*notes, context.run_set.coverage], runs)
 
 
@@ -437,8 +451,7 @@ def heat(
     runs: Sequence[Run],
 ) -> DrawnFigure:
     """Draw a heat map of `counts`, [rows, columns] with labels and NaN for none; `most` is the largest one per row."""
-    made = style.frame(style.PAGE, 0.9 + 0.28 * len(counts))
-    axes = made.axes(1.75, 0.1)
+    made, axes = style.single(style.PAGE, 0.9 + 0.28 * len(counts), 1.75, 0.1)
     sns.heatmap(
         counts.div(most, axis=0), annot=counts, fmt=",.0f", cmap="Blues", vmin=0, vmax=1.4, cbar=False, linewidths=0.5,
         annot_kws={"fontsize": style.SMALL, "color": style.INK}, ax=axes,

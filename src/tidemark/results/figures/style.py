@@ -168,6 +168,12 @@ def frame(width: float, height: float) -> Frame:
     return Frame(figure, width, height)
 
 
+def single(width: float, height: float, left: float, right: float) -> tuple[Frame, Axes]:
+    """Return a frame and its only axes, with these margins."""
+    made = frame(width, height)
+    return made, made.axes(left, right)
+
+
 def tiled(
     figure: Figure, panels: Sequence[Axes], columns: int, *, tall: float, gap: float, left: float,
     between: float = 0.0, right: float = 0.1, width: float = PAGE, above: float | None = None, first: float = 0.0,
@@ -199,9 +205,7 @@ def finish(made: Frame, title: str, notes: Sequence[str], dataset: str, syntheti
     _make_room(made.figure, LINE * len(lines) - NOTE)
     whole = made.figure.get_figheight()
     made.figure.text(0.01, 1 - 0.03 / whole, title, fontsize=TITLE, fontweight="bold", va="top")
-    made.figure.text(
-        0.01, 0.02 / whole, "\n".join(lines), fontsize=SMALL, color=FAINT, va="bottom", linespacing=1.15
-    )  # fmt: skip
+    made.figure.text(0.01, 0.02 / whole, "\n".join(lines), fontsize=SMALL, color=FAINT, va="bottom", linespacing=1.15)
     if synthetic:
         made.figure.text(
             0.99, 0.02 / whole, "SYNTHETIC dataset", fontsize=SMALL, fontweight="bold", color=WARNING, va="bottom",

@@ -24,6 +24,7 @@ def read_first(run_set: RunSet, studies: Sequence[Measures]) -> list[dict[str, A
     """Return entries of label, text and warning flag, in display order."""
     floors = " ".join(sentence for measures in studies for sentence in _noise_floor(measures))
     synthetic = any(dataset.synthetic for dataset in run_set.datasets)
+    harnesses = "; ".join(harness_words(each) for each in run_set.harnesses) or "no run"
     found = [
         *(("Not finished", sentence, True) for sentence in unfinished(run_set)),
         *([] if run_set.is_repeated else [("Measured once", f"{ONCE[:1].upper()}{ONCE[1:]}.", True)]),
@@ -37,20 +38,16 @@ def read_first(run_set: RunSet, studies: Sequence[Measures]) -> list[dict[str, A
         ("Marks", *_marks(run_set)),
         ("Failures", *_failures(run_set)),
         *(("Does not belong together", sentence, True) for sentence in mixture(run_set)),
-        *_older(run_set),
-        ("Measured by", f"{_harnesses(run_set)}; page made by Tidemark {__version__}", False),
+        *([("Old runs", OLD_RUNS, True)] if None in run_set.harnesses else []),
+        ("Measured by", f"{harnesses}; page made by Tidemark {__version__}", False),
     ]
     return [{"label": label, "text": text, "warning": warning} for label, text, warning in found]
 
 
-def _older(run_set: RunSet) -> list[tuple[str, str, bool]]:
-    if all(harness is not None for harness in run_set.harnesses):
-        return []
-    text = (
-        "Runs of version 1 are among these: which code measured them is not known, and their disk quantities are left "
-        "out, since the stream's log was charged to the systems."
-    )
-    return [("Old runs", text, True)]
+OLD_RUNS = (
+    "Runs of version 1 are among these: which code measured them is not known, and their disk quantities are left "
+    "out, since the stream's log was charged to the systems."
+)
 
 
 def _protocol(run_set: RunSet) -> str:
@@ -127,10 +124,6 @@ def _wrong(run_set: RunSet) -> str:
     titles = ", ".join(dict.fromkeys(title for title, _ in found))
     many = f"{len(found):,} runs do not hold what they" if len(found) > 1 else "1 run does not hold what it"
     return f"every series is complete, but {many} acknowledged: {titles}"
-
-
-def _harnesses(run_set: RunSet) -> str:
-    return "; ".join(harness_words(each) for each in run_set.harnesses) or "no run"
 
 
 ONCE = f"each was measured once, and intervals {ASSUMED}"

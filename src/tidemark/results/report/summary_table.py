@@ -122,11 +122,7 @@ def questions_of(
 
 def hot(quantity: Metric) -> Answering:
     """Return a function that answers with `quantity` of the main configuration's hot runs."""
-
-    def answer(asked: SystemRuns, mode: str | None) -> BootstrapEstimate:
-        return asked.measures.hot(quantity, asked.main(mode))
-
-    return answer
+    return lambda asked, mode: asked.measures.hot(quantity, asked.main(mode))
 
 
 def of_series(quantity: Metric, series: Callable[[SystemRuns], Series], factor: float = 1.0) -> Answering:
@@ -152,11 +148,7 @@ def hot_of(quantity: Metric, series: Callable[[SystemRuns], Series], factor: flo
 
 def cold(quantity: Metric) -> Answering:
     """Return a function that answers with `quantity` of the main configuration's run 0."""
-
-    def answer(asked: SystemRuns, mode: str | None) -> BootstrapEstimate:
-        return asked.measures.cold(quantity, asked.main(mode))
-
-    return answer
+    return lambda asked, mode: asked.measures.cold(quantity, asked.main(mode))
 
 
 HARNESS, BARE = "The harness stores nothing", "Files without a table format"
@@ -204,9 +196,8 @@ def groups(measures: Measures, questions: Sequence[SummaryMetric]) -> list[Group
     run_set = measures.run_set
     made = []
     for stack in in_order(run_set):
-        listed = dict.fromkeys(series.system for series in run_set.select(stack=stack))
         rows: dict[str, list[Row]] = {}
-        for system in listed:
+        for system in dict.fromkeys(series.system for series in run_set.select(stack=stack)):
             series = tuple(each for each in run_set.series if (each.system, each.stack) == (system, stack))
             row = _row(SystemRuns(measures, system, series), questions)
             rows.setdefault(row.level, []).append(row)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import NamedTuple
 
 from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.machine.cold import COLD_SHARE, HOT_SHARE
 from tidemark.results.tables import table
-from tidemark.results.tables.table import OF_SWEEPS, RUN, Column, ComputedColumn, Table, TableBuilder, computed
+from tidemark.results.tables.table import Column, ComputedColumn, Row, Table, TableBuilder, computed, part_column
+from tidemark.runs.circumstances import Interference
 from tidemark.runs.manifest import Manifest
 from tidemark.runs.outcome import KILLED
 from tidemark.runs.proofs import ColdProof
@@ -30,18 +30,19 @@ def build(builder: TableBuilder) -> Iterator[Table]:
     yield _attempts(builder)
 
 
-class Counted(NamedTuple):
-    """A run that counts, with its repeat and its series."""
-
-    repeat: Repeat
-    series: Series
-    run: Run
-
-
 def _in_order(builder: TableBuilder) -> list[tuple[Repeat, Series]]:
     """Return every repeat with its series, in the order of measurement."""
     repeats = [(repeat, series) for series in builder.run_set.series for repeat in series.repeats]
     return sorted(repeats, key=lambda pair: pair[0].position)
+
+
+def _rows(builder: TableBuilder) -> list[Row[Run]]:
+    """Return a row for each run that counts, in the order of measurement."""
+    return [Row(series, run) for repeat, series in _in_order(builder) for run in repeat.runs]
+
+
+def _repeat(row: Row[Run]) -> Repeat:
+    return next(each for each in row.series.repeats if row.shown in each.runs)
 
 
 def _resident(proof: ColdProof) -> Cell:
@@ -50,8 +51,8 @@ def _resident(proof: ColdProof) -> Cell:
 
 
 def _cold_proof(builder: TableBuilder) -> Table:
-    def recorded(key: str, title: str, cell: Callable[[Manifest], Cell], unit: str = "") -> ComputedColumn[Counted]:
-        return computed(key, title, lambda each: cell(each.run.manifest), unit)
+    def recorded(key: str, title: str, cell: Callable[[Manifest], Cell], unit: str = "") -> ComputedColumn[Row[Run]]:
+        return part_column(key, title, lambda run: cell(run.manifest), unit)
 
     def first_write(m: Manifest) -> Cell:
         return None if m.first_write_ns is None else m.first_write_ns / 1e6
@@ -59,14 +60,10 @@ def _cold_proof(builder: TableBuilder) -> Table:
     def steady(m: Manifest) -> Cell:
         return None if m.warm_up is None else "yes" if m.warm_up.steady else "NO"
 
-    columns: list[ComputedColumn[Counted]] = [
-        computed("position", "Position", lambda each: each.repeat.position),
-        ComputedColumn(table.SYSTEM, lambda each: each.series.title),
-        ComputedColumn(table.MODE, lambda each: each.series.mode_title),
-        ComputedColumn(table.SWEEP, lambda each: each.series.sweep),
-        ComputedColumn(table.REPEAT, lambda each: each.series.repeat_of(each.run)),
-        ComputedColumn(RUN, lambda each: each.run.number),
-        computed("state", "Called", lambda each: each.run.state),
+    columns: list[ComputedColumn[Row[Run]]] = [
+        computed("position", "Position", lambda row: _repeat(row).position),
+        *table.RUN_OF_SWEEPS,
+        part_column("state", "Called", lambda run: run.state),
         recorded("method", "Method", lambda m: m.cold_proof.method),
         recorded("verdict", "Before the servers start", lambda m: m.cold_proof.verdict),
         recorded("resident", "In the page cache", lambda m: _resident(m.cold_proof), "%"),
@@ -83,41 +80,41 @@ def _cold_proof(builder: TableBuilder) -> Table:
         recorded("history", "Before it", lambda m: m.history),
         recorded("marks", "Marks", lambda m: "; ".join(m.marks)),
     ]
-    runs = [Counted(repeat, series, run) for repeat, series in _in_order(builder) for run in repeat.runs]
     notes = NOTES("cold-proof", cold=100 * COLD_SHARE, hot=100 * HOT_SHARE, states=STATES)
     title = "State of each run, in the order of the series"
-    return builder.computed_table("cold-proof", title, columns, runs, builder.run_set.runs, notes)
+    return builder.computed_table("cold-proof", title, columns, _rows(builder), builder.run_set.runs, notes)
 
 
 def _interference(builder: TableBuilder) -> Table:
-    rows: list[list[Cell]] = []
-    for repeat, series in _in_order(builder):
-        again = {each.number for each in repeat.disturbed}
-        for run in repeat.runs:
-            found = run.manifest.interference
-            cells: list[Cell] = [NOT_KNOWN, *[None] * 6]
-            if found is not None:
-                counted = [found.foreign_cores, found.steal_cores, found.kernel_cores]
-                counted += [found.suspended_seconds, found.clock_step_seconds]
-                cells = [None if each is None else round(each, DIGITS) + 0.0 for each in counted]  # no -0.0
-                cells.append(None if found.foreign_bytes is None else found.foreign_bytes / MB)
-                cells.append("; ".join(found.disturbed) or None)
-            identity: list[Cell] = [series.title, series.mode_title, series.sweep, series.repeat_of(run), run.number]
-            rows.append([*identity, *cells, "yes" if run.number in again else None])
-    columns = (
-        *OF_SWEEPS,
-        RUN,
-        Column("foreign", "Foreign", "cores"),
-        Column("steal", "Stolen", "cores"),
-        Column("kernel", "Kernel's threads", "cores"),
-        Column("suspended", "Suspended", "s"),
-        Column("clock_step", "Clock set by", "s"),
-        Column("foreign_disk", "Others wrote", "MB"),
-        Column("disturbed", "DISTURBED by"),
-        Column("again", "Measured again"),
-    )
-    title = "Other work on the machine during each run"
-    return builder.table("interference", title, columns, rows, builder.run_set.runs, NOTES("interference"))
+    def found(key: str, title: str, value: Callable[[Interference], Cell], unit: str = "") -> ComputedColumn[Row[Run]]:
+        def cell(run: Run) -> Cell:
+            seen = run.manifest.interference
+            return value(seen) if seen is not None else NOT_KNOWN if key == "foreign" else None
+
+        return part_column(key, title, cell, unit)
+
+    def rounded(counted: float | None) -> float | None:
+        return None if counted is None else round(counted, DIGITS) + 0.0  # no -0.0
+
+    def again(row: Row[Run]) -> str | None:
+        numbers = {each.number for each in _repeat(row).disturbed}
+        return "yes" if row.shown and row.shown.number in numbers else None
+
+    columns: list[ComputedColumn[Row[Run]]] = [
+        *table.RUN_OF_SWEEPS,
+        found("foreign", "Foreign", lambda seen: rounded(seen.foreign_cores), "cores"),
+        found("steal", "Stolen", lambda seen: rounded(seen.steal_cores), "cores"),
+        found("kernel", "Kernel's threads", lambda seen: rounded(seen.kernel_cores), "cores"),
+        found("suspended", "Suspended", lambda seen: rounded(seen.suspended_seconds), "s"),
+        found("clock_step", "Clock set by", lambda seen: rounded(seen.clock_step_seconds), "s"),
+        found(
+            "foreign_disk", "Others wrote", lambda i: None if i.foreign_bytes is None else i.foreign_bytes / MB, "MB"
+        ),
+        found("disturbed", "DISTURBED by", lambda seen: "; ".join(seen.disturbed) or None),
+        computed("again", "Measured again", again),
+    ]
+    title, rows = "Other work on the machine during each run", _rows(builder)
+    return builder.computed_table("interference", title, columns, rows, builder.run_set.runs, NOTES("interference"))
 
 
 def _attempts(builder: TableBuilder) -> Table:
@@ -134,9 +131,9 @@ def _attempts(builder: TableBuilder) -> Table:
             rows.append([*identity, which, None, attempt.started_at, attempt.ended_at, *ending, *[None] * 4])
         rows += [[*identity, *_disturbed(builder, repeat, each)] for each in repeat.disturbed]
     columns: tuple[Column, ...] = (
-        *OF_SWEEPS,
+        *table.OF_SWEEPS,
         Column("attempt", "Attempt"),
-        RUN,
+        table.RUN,
         Column("started", "Started"),
         Column("ended", "Ended"),
         Column("status", "Outcome"),

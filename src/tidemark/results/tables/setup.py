@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.errors import AnalysisError
 from tidemark.results.tables import proofs, table
-from tidemark.results.tables.table import OF_SWEEPS, RUN, SYSTEM, Column, ComputedColumn, Table, TableBuilder, computed
+from tidemark.results.tables.table import Column, ComputedColumn, Row, Table, TableBuilder, part_column, with_reason
 from tidemark.runs.manifest import SystemPart
+from tidemark.runs.proofs import Oracle
 from tidemark.runs.run import Run
-from tidemark.runs.runset import RunSet
+from tidemark.runs.runset import RunSet, Series
 from tidemark.runs.serde import spelt
 from tidemark.runs.views import locked_file, modes, one_a_system
 
@@ -186,27 +187,25 @@ def _systems(builder: TableBuilder) -> Table:
         given = (pair for pair in (*system.options, *system.settings) if pair[0] != LOCATION)
         return ", ".join(f"{name} = {spelt(value)}" for name, value in given)
 
-    columns: list[ComputedColumn[SystemPart]] = [
-        computed("format", "Format", lambda system: system.format),
-        computed("client", "Client", lambda system: system.client),
-        computed("catalog", "Catalog", lambda system: system.catalog),
-        computed("origin", "Origin", lambda system: "in the thesis" if system.in_thesis else "beyond it"),
-        computed("durability_level", "Durability", lambda system: system.durability_level),
-        computed("durability", "Promise of a returned write", lambda system: system.durability),
-        computed("durability_source", "Source", lambda system: system.durability_source),
-        computed("notes", "Notes", lambda system: "; ".join(system.notes)),
-        computed("settings", "Settings", settings),
+    columns: list[ComputedColumn[Row[SystemPart]]] = [
+        *table.series_columns(table.SYSTEM_OF_SERIES),
+        with_reason(part_column("format", "Format", lambda system: system.format)),
+        part_column("client", "Client", lambda system: system.client),
+        part_column("catalog", "Catalog", lambda system: system.catalog),
+        part_column("origin", "Origin", lambda system: "in the thesis" if system.in_thesis else "beyond it"),
+        part_column("durability_level", "Durability", lambda system: system.durability_level),
+        part_column("durability", "Promise of a returned write", lambda system: system.durability),
+        part_column("durability_source", "Source", lambda system: system.durability_source),
+        part_column("notes", "Notes", lambda system: "; ".join(system.notes)),
+        part_column("settings", "Settings", settings),
     ]
     measured = one_a_system(builder.run_set)
-    systems = [(series.title, series.runs[0].manifest.system) for series in measured]
-    rows: list[list[Cell]] = [[title, *(each.cell(system) for each in columns)] for title, system in systems]
-    seen = {series.system for series in measured}
-    for series in builder.run_set.select():
-        if series.system not in seen:
-            seen.add(series.system)
-            rows.append([series.title, MissingCell(series.missing())])
-    heads, runs = [SYSTEM, *(each.column for each in columns)], [series.runs[0] for series in measured]
-    return builder.table("systems", "Systems, durability and settings", heads, rows, runs, NOTES("systems"))
+    found: dict[str, Series] = {}
+    for series in (*measured, *builder.run_set.select()):
+        found.setdefault(series.system, series)
+    rows = [Row(each, each.runs[0].manifest.system if each.runs else None) for each in found.values()]
+    runs = [series.runs[0] for series in measured]
+    return builder.computed_table("systems", "Systems, durability and settings", columns, rows, runs, NOTES("systems"))
 
 
 def _type_mappings(builder: TableBuilder) -> Table:
@@ -227,26 +226,22 @@ def _type_mappings(builder: TableBuilder) -> Table:
 
 
 def _oracle(builder: TableBuilder) -> Table:
-    rows: list[list[Cell]] = []
-    for series in builder.run_set.series:
-        identity: list[Cell] = [series.title, series.mode_title, series.sweep]
-        for run in series.runs:
-            o = run.manifest.oracle
-            verdict: Cell = ("holds" if o.verdict else "DOES NOT HOLD") if o.applicable else "stores nothing"
-            counts: list[Cell] = [o.expected, o.found, o.missing, o.duplicated, o.unexpected]
-            rows.append([*identity, series.repeat_of(run), run.number, verdict, *counts, o.reader])
-        if not series.runs:
-            rows.append([*identity, None, None, MissingCell(series.missing())])
-    columns = (
-        *OF_SWEEPS,
-        RUN,
-        Column("verdict", "Verdict"),
-        Column("expected", "Acknowledged"),
-        Column("found", "Found"),
-        Column("missing", "Missing"),
-        Column("duplicated", "Duplicated"),
-        Column("unexpected", "Unexpected"),
-        Column("reader", "Reader"),
-    )
+    def column(key: str, title: str, cell: Callable[[Oracle], Cell]) -> ComputedColumn[Row[Run]]:
+        return part_column(key, title, lambda run: cell(run.manifest.oracle))
+
+    def verdict(oracle: Oracle) -> str:
+        return ("holds" if oracle.verdict else "DOES NOT HOLD") if oracle.applicable else "stores nothing"
+
+    columns: list[ComputedColumn[Row[Run]]] = [
+        *table.RUN_OF_SWEEPS,
+        with_reason(column("verdict", "Verdict", verdict)),
+        column("expected", "Acknowledged", lambda oracle: oracle.expected),
+        column("found", "Found", lambda oracle: oracle.found),
+        column("missing", "Missing", lambda oracle: oracle.missing),
+        column("duplicated", "Duplicated", lambda oracle: oracle.duplicated),
+        column("unexpected", "Unexpected", lambda oracle: oracle.unexpected),
+        column("reader", "Reader", lambda oracle: oracle.reader),
+    ]
+    rows = [row for series in builder.run_set.series for row in Row.of(series, series.runs)]
     title = "Oracle: acknowledged ids compared with stored ids"
-    return builder.table("oracle", title, columns, rows, builder.run_set.runs)
+    return builder.computed_table("oracle", title, columns, rows, builder.run_set.runs)

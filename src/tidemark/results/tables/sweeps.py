@@ -12,16 +12,18 @@ from functools import partial
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison, listed
 from tidemark.analysis.metrics import Metric, checked_ratio, require
 from tidemark.analysis.statistics import BootstrapEstimate
-from tidemark.results.tables.table import IDENTITY, Column, Table, TableBuilder, notes_of
+from tidemark.results.tables.table import IDENTITY, Column, ComputedColumn, Table, TableBuilder, computed, notes_of
 from tidemark.runs.run import Run
 from tidemark.runs.runset import ASSUMED, RunSet, Series
 from tidemark.runs.serde import spelt
 from tidemark.runs.spec import MAIN
-from tidemark.runs.views import counterparts
+from tidemark.runs.views import all_hot_runs, counterparts
 
 NOTES = notes_of(__file__)
 
 HOT, COLD = "hot runs", "run 0"
+
+type Pair = tuple[Series, Series]  # of one system under two stacks
 
 
 def build(builder: TableBuilder) -> Iterator[Table]:
@@ -136,43 +138,35 @@ def then_and_now(builder: TableBuilder) -> Iterator[Table]:
     """
     if len(builder.run_set.stacks) < 2:
         return
-    quantities = builder.quantities
-    rows: list[list[Cell]] = []
-    runs: list[Run] = []
-    for then, now in counterparts(builder.run_set):
-        row: list[Cell] = [then.title, then.mode_title, then.stack, now.stack]
-        for quantity in quantities.headline:
-            row += _cells(builder, quantity, then, now)
-        leading = quantities.leading
-        rows.append([*row, comparison(partial(builder.measures.ratio, leading, now, then), *leading.words)])
-        runs += [*then.hot_runs, *now.hot_runs]
-    columns = [*IDENTITY, Column("then", "Then"), Column("now", "Now")]
-    for quantity in quantities.headline:
-        columns += _columns(quantity, quantity == quantities.leading)
-    columns.append(Column("verdict", f"{quantities.leading.subjects} now"))
-    notes = NOTES("then-and-now")
-    made = builder.table("then-and-now", "Then and now: comparison of software stacks", columns, rows, runs)
-    yield replace(made, notes=tuple(notes))  # without the notes of tables about one stack
+    measures, leading = builder.measures, builder.quantities.leading
 
+    def value(quantity: Metric, place: int, pair: Pair) -> Cell:
+        return attempt(quantity.unit, partial(measures.hot, quantity, pair[place]))
 
-def _columns(quantity: Metric, leads: bool) -> list[Column]:
-    made = []
-    if leads or quantity.signed:
-        made += [
-            Column(f"{quantity.key}_{when}", f"{quantity.title}, {when}", quantity.beside_title, interval=True)
-            for when in ("then", "now")
-        ]
-    if not quantity.signed:
-        made.append(Column(f"{quantity.key}_ratio", f"{quantity.title}, now / then", interval=True))
-    return made
+    def ratio(quantity: Metric, pair: Pair) -> BootstrapEstimate:
+        return measures.ratio(quantity, pair[1], pair[0])
 
+    def verdict(pair: Pair) -> Cell:
+        return comparison(partial(ratio, leading, pair), *leading.words)
 
-def _cells(builder: TableBuilder, quantity: Metric, then: Series, now: Series) -> list[Cell]:
-    """Return the cells for `_columns`."""
-    measures = builder.measures
-    made: list[Cell] = []
-    if quantity == builder.quantities.leading or quantity.signed:
-        made += [attempt(quantity.unit, partial(measures.hot, quantity, series)) for series in (then, now)]
-    if not quantity.signed:
-        made.append(attempt("", partial(measures.ratio, quantity, now, then)))
-    return made
+    columns: list[ComputedColumn[Pair]] = [
+        computed("system", "System", lambda pair: pair[0].title),
+        computed("mode", "Mode", lambda pair: pair[0].mode_title),
+        computed("then", "Then", lambda pair: pair[0].stack),
+        computed("now", "Now", lambda pair: pair[1].stack),
+    ]
+    for each in builder.quantities.headline:
+        key, title, unit = each.key, each.title, each.beside_title
+        if each == leading or each.signed:
+            columns += [
+                computed(f"{key}_{when}", f"{title}, {when}", partial(value, each, place), unit, interval=True)
+                for place, when in enumerate(("then", "now"))
+            ]
+        if not each.signed:
+            columns.append(computed(f"{key}_ratio", f"{title}, now / then", partial(ratio, each), interval=True))
+    columns.append(computed("verdict", f"{leading.subjects} now", verdict))
+    pairs = list(counterparts(builder.run_set))
+    runs = all_hot_runs(series for pair in pairs for series in pair)
+    title = "Then and now: comparison of software stacks"
+    made = builder.computed_table("then-and-now", title, columns, pairs, runs)
+    yield replace(made, notes=tuple(NOTES("then-and-now")))  # without the notes of tables about one stack

@@ -76,6 +76,8 @@ def computed[T](
 
 
 SYSTEM_OF_SERIES: ComputedColumn[Series] = ComputedColumn(SYSTEM, lambda series: series.title)
+MODE_OF_SERIES: ComputedColumn[Series] = ComputedColumn(MODE, lambda series: series.mode_title)
+SWEEP_OF_SERIES: ComputedColumn[Series] = ComputedColumn(SWEEP, lambda series: series.sweep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,27 @@ def part_column[T](
         return compute(row.shown)
 
     return computed(key, title, cell, unit, interval=interval)
+
+
+def with_reason[T](own: ComputedColumn[Row[T]]) -> ComputedColumn[Row[T]]:
+    """Return the column, with the reason why the series has no run in rows that show no part."""
+
+    def cell(row: Row[T]) -> Cell | BootstrapEstimate:
+        return MissingCell(row.series.missing()) if row.shown is None else own.compute(row)
+
+    return ComputedColumn(own.column, cell)
+
+
+# Columns that identify a row about a run.
+RUN_OF_ROW: ComputedColumn[Row[Run]] = part_column("run", "Run", lambda run: run.number)
+OF_RUN: tuple[ComputedColumn[Row[Run]], ...] = (
+    ComputedColumn(REPEAT, lambda row: row.series.repeat_of(row.shown) if row.shown else None),
+    RUN_OF_ROW,
+)
+RUN_OF_SWEEPS: tuple[ComputedColumn[Row[Run]], ...] = (
+    *series_columns(SYSTEM_OF_SERIES, MODE_OF_SERIES, SWEEP_OF_SERIES),
+    *OF_RUN,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,17 +301,6 @@ class TableBuilder:
 
         return computed(key, title, value, "x", interval=True)
 
-    def series_table(
-        self,
-        name: str,
-        title: str,
-        columns: Sequence[ComputedColumn[Series]],
-        series: Sequence[Series],
-        notes: Sequence[str] = (),
-    ) -> Table:
-        """Return the table with a row for each of `series`, computed from all of their runs."""
-        return self.computed_table(name, title, columns, series, all_runs(series), notes)
-
     def computed_table[T](
         self,
         name: str,
@@ -319,15 +331,15 @@ class TableBuilder:
         return Table(name, title, tuple(columns), filled, sources, dataset_label(self.run_set), told)
 
 
-def notes_of(module: str) -> Callable[..., list[str]]:
+def notes_of(module: str, *more: str) -> Callable[..., list[str]]:
     """Return a function that gives the notes of a table by its name, of notes.yaml in the folder of the file `module`.
 
-    Its keyword arguments are the values of `{name}` in these notes.
+    Its keyword arguments are the values of `{name}` in these notes. `more` are notes that all of its tables have.
     """
     path = Path(module).with_name("notes.yaml")
 
     def notes(table: str, **values: object) -> list[str]:
-        return [text.format_map(values) for text in _notes(path)[table]]
+        return [*(text.format_map(values) for text in _notes(path)[table]), *more]
 
     return notes
 

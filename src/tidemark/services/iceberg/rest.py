@@ -78,6 +78,7 @@ class RestCatalog(Service):
     """A catalog server over a database in `postgres`, created by its first start and dropped with its data."""
 
     needs: ClassVar[tuple[type[Service], ...]] = (Postgres,)
+    has_one_port: ClassVar[bool] = True
     # True if tables may be placed anywhere; otherwise the catalog chooses a location below its warehouse.
     places_are_free: ClassVar[bool] = True
     lists_snapshots: ClassVar[bool] = True  # those before a table's last one as well
@@ -100,9 +101,6 @@ class RestCatalog(Service):
     @abstractmethod
     def warehouse(self) -> str:
         """Value of the client option `warehouse`."""
-
-    def host_and_port(self) -> tuple[str, int]:
-        return "127.0.0.1", self._port
 
     @property
     def oauth(self) -> OAuth | None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from tidemark.settings import UNIQUE, Count, Protocols, Systems, about, one_of_these, shipped
+from tidemark.settings import Count, OneOrMore, Protocols, Systems, about, one_of_these, shipped
 
 DEFAULTS = shipped(__file__)
 
@@ -32,7 +32,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
     concurrent_depth: (
         Annotated[Depth, about("The same with more than one user; 'depth' when left out.")] | UnsetType
     ) = UNSET
-    users: Annotated[tuple[Count, ...], Meta(min_length=1), UNIQUE, about("Concurrent users, a series each.")]
+    users: Annotated[OneOrMore[Count], about("Concurrent users, a series each.")]
     runs: Annotated[Count, about("Runs of a series on one server: the first is cold, the others are hot.")]
     repeats: Annotated[Count, about("How often each series is measured, each time with new servers.")] = 1
     mixed_requests: Annotated[Requests, about("Requests of each mix in a closed loop.")] = 600
@@ -79,9 +79,7 @@ class CatalogsConfig(Struct, frozen=True, kw_only=True):
         ),
     ] = DEFAULTS["systems"]
     parts: Annotated[
-        tuple[Annotated[str, one_of_these(*PARTS)], ...],
-        Meta(min_length=1),
-        UNIQUE,
+        OneOrMore[Annotated[str, one_of_these(*PARTS)]],
         about(
             "Parts of a window, in this order: create the tree; with several users, create its namespaces once more "
             "as the report did (one user, one more each second, no barrier); read each entity; update each; half or "

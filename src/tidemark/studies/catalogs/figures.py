@@ -8,14 +8,13 @@ from functools import partial
 
 import numpy as np
 
-from tidemark.analysis.formatting import MissingCell, attempt
 from tidemark.analysis.metrics import NotAvailable, require
-from tidemark.analysis.statistics import Estimate
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.results.tables.table import notes_of
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
+from tidemark.runs.views import all_hot_runs
 from tidemark.studies.catalogs.metrics import CREATE_TABLE, CREATING, MIXES, READ, UPDATE, Sort, response_ms
 from tidemark.studies.catalogs.record import users_of
 
@@ -34,25 +33,23 @@ def figure_specs() -> Iterator[FigureSpec]:
         yield FigureSpec(f"catalog-tail-{sort.name.split()[-1]}s", f"{sort.title}: responses", partial(tail, sort=sort))
 
 
-def _by_system(context: FigureContext) -> dict[str, list[Series]]:
+def _by_system(context: FigureContext) -> list[list[Series]]:
     found: dict[str, list[Series]] = {}
     for series in context.run_set.select():
         found.setdefault(series.system, []).append(series)
     require(found, "no catalog was measured")
-    return {name: sorted(each, key=users_of) for name, each in found.items()}
+    return [sorted(each, key=users_of) for each in found.values()]
 
 
 def response(context: FigureContext, sort: Sort) -> DrawnFigure:
     """Draw the medians with one user (filled) and with the most users (hollow)."""
     rows = []
     runs = []
-    for found in _by_system(context).values():
-        points: list[plots.Point] = []
-        for series in (found[0], found[-1]) if len(found) > 1 else found:
-            value = attempt("ms", partial(context.measures.hot, sort.median, series))
-            text = f"{series.mode}: {value.reason}" if isinstance(value, MissingCell) else value
-            points.append((text, series, series is found[0]))
-            runs += list(series.hot_runs)
+    for found in _by_system(context):
+        ends = (found[0], found[-1]) if len(found) > 1 else found
+        median = partial(context.measures.hot, sort.median)
+        points = [plots.point(median, each, filled=each is found[0], where=f"{each.mode}: ") for each in ends]
+        runs += all_hot_runs(ends)
         rows.append((found[0].title, points))
     require(runs, "there is no hot run")
     made = plots.dots(context, rows, "median response (ms)", log=True)
@@ -63,19 +60,17 @@ def response(context: FigureContext, sort: Sort) -> DrawnFigure:
 
 def tail(context: FigureContext, sort: Sort) -> DrawnFigure:
     """Draw the share of responses that took longer than a given time, with the most users; both axes logarithmic."""
-    made = style.frame(style.COLUMN, 2.1)
-    axes = made.axes(0.5, 1.1)
+    made, axes = style.single(style.COLUMN, 2.1, 0.5, 1.1)
     runs: list[Run] = []
     samples = {}
-    for found in _by_system(context).values():
+    for found in _by_system(context):
         series, times = found[-1], []
         for run in series.hot_runs:
             with suppress(NotAvailable):
                 times.append(response_ms(run, sort))
-        if sum(map(len, times)) < FEWEST:
-            continue
-        samples[series.title] = np.concatenate(times)
-        runs += list(series.hot_runs)
+        if sum(map(len, times)) >= FEWEST:
+            samples[series.title] = np.concatenate(times)
+            runs += series.hot_runs
     require(runs, f"no catalog answered {FEWEST} such requests")
     plots.tails(axes, samples, context.look, legend=True)
     plots.legend_beside(axes)
@@ -89,22 +84,14 @@ def tail(context: FigureContext, sort: Sort) -> DrawnFigure:
 
 def rates(context: FigureContext) -> DrawnFigure:
     """Draw requests per second by number of users; both axes logarithmic."""
-    made = style.frame(style.COLUMN, 2.1)
-    axes = made.axes(0.5, 1.1)
-    runs: list[Run] = []
-    points: list[dict[str, object]] = []
-    for found in _by_system(context).values():
-        for series in found:
-            value = attempt("", partial(context.measures.hot, CREATE_TABLE.rate, series))
-            if isinstance(value, Estimate):
-                points += plots.rows_of(value, system=series.title, users=users_of(series))
-                runs += list(series.hot_runs)
-    require(runs, "there is no hot run")
+    made, axes = style.single(style.COLUMN, 2.1, 0.5, 1.1)
+    every = [series for found in _by_system(context) for series in found]
+    drawn = plots.valued(partial(context.measures.hot, CREATE_TABLE.rate), every)
+    runs = require(all_hot_runs(series for series, _ in drawn), "there is no hot run")
+    points = [row for each, rate in drawn for row in plots.rows_of(rate, system=each.title, users=users_of(each))]
     plots.lines(axes, points, "users", "value", context.look, legend=True)
     plots.legend_beside(axes)
-    plots.log_axis(axes, ticks={users_of(series) for series in context.run_set.select()})
-    plots.log_axis(axes, "y")
-    axes.grid()
-    axes.set(xlabel="users, log scale", ylabel="tables a second, log scale")
+    users = {users_of(series) for series in context.run_set.select()}
+    plots.log_axes(axes, "users, log scale", "tables a second, log scale", users)
     notes = [*NOTES("catalog-rates"), context.run_set.coverage]
     return context.finish(made, "Tables created in a second, by users", notes, runs)

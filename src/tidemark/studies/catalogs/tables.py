@@ -14,19 +14,8 @@ from tidemark.analysis.formatting import Cell, MissingCell, attempt
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
-from tidemark.results.tables.table import (
-    RUN,
-    STATE,
-    SYSTEM,
-    SYSTEM_OF_SERIES,
-    Column,
-    ComputedColumn,
-    Table,
-    TableBuilder,
-    computed,
-    not_here,
-    notes_of,
-)
+from tidemark.results.tables import table
+from tidemark.results.tables.table import SYSTEM, Column, ComputedColumn, Table, TableBuilder, computed
 from tidemark.runs.manifest import SystemPart
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
@@ -48,24 +37,18 @@ from tidemark.studies.catalogs.record import (
     users_of,
 )
 
-NOTES = notes_of(__file__)
+NOTES = table.notes_of(__file__)
+ALL_NOTES = table.notes_of(__file__, UNEQUAL)  # for tables that compare systems
 
 type Crashed = metrics.Kills | tuple[Series, str]  # kills of one server, or a series and the reason why none is killed
 DATABASES = (Postgres.name, MariaDB.name)  # databases that are separate servers
 RTT = "database_rtt_ms"  # option of a system: the round-trip time to its database
 USERS = Column("users", "Users")
 RESOLVED = ("resolved_done", "resolved_not")
-OF_RUN = (SYSTEM, USERS, RUN, STATE)
+OF_RUN = (SYSTEM, USERS, table.RUN, table.STATE)
 COUNTS = {
     ACKED: "Succeeded", CONFLICT: "Conflict (409)", FAILED: "Refused", UNKNOWN: "Unknown", CASCADED: "Cascaded",
 }  # fmt: skip
-
-
-def build(builder: TableBuilder) -> Iterator[Table]:
-    """Yield tables catalog-outcomes, -mixed, -contention, -cost, -durability, -not-here, -distance, -crash, -churn."""
-    yield from (table(builder) for table in (_outcomes, _mixed, _contention, _cost, _durability))
-    yield not_here(builder, "catalog-not-here", "What cannot run here, and why", __file__)
-    yield from (table(builder) for table in (_distance, _crash, _churn))
 
 
 def _row(series: Series, run: Run) -> list[Cell]:
@@ -134,7 +117,7 @@ def _mixed(builder: TableBuilder) -> Table:
         Column("tail", "p99 / median", interval=True), Column("rate", "Rate", "requests/s", interval=True),
         Column("late", "Median lateness", "ms"),
     )  # fmt: skip
-    notes = [*NOTES("catalog-mixed"), UNEQUAL]
+    notes = ALL_NOTES("catalog-mixed")
     return builder.table("catalog-mixed", "Mixes of reads and writes", columns, rows, builder.runs, notes)
 
 
@@ -175,9 +158,8 @@ def _contention(builder: TableBuilder) -> Table:
         Column("names", "Names raced for"), Column("winners", "Winners"), Column("losers", "Got a conflict"),
         Column("others", "Refused or unknown"),
     )  # fmt: skip
-    notes = [*NOTES("catalog-contention"), UNEQUAL]
     title = "One table that all users update, and one name that all create"
-    return builder.table("catalog-contention", title, columns, rows, builder.runs, notes)
+    return builder.table("catalog-contention", title, columns, rows, builder.runs, ALL_NOTES("catalog-contention"))
 
 
 def _fairness(run: Run) -> Cell:
@@ -232,7 +214,7 @@ def _durability(builder: TableBuilder) -> Table:
         return computed(key, title, lambda series: value(series.runs[0].manifest.system))
 
     columns = (
-        SYSTEM_OF_SERIES, column("durability", "When a request is answered", lambda system: system.durability),
+        table.SYSTEM_OF_SERIES, column("durability", "When a request is answered", lambda system: system.durability),
         column(
             "settings", "Read back from the backend",
             lambda system: ", ".join(f"{name} = {value}" for name, value in system.settings) or None,
@@ -338,7 +320,7 @@ def _crash(builder: TableBuilder) -> Table:
         column("verdict", "Verdict", lambda kills: "holds" if kills.holds else "DOES NOT HOLD"),
         column("at_most", "Probability of a loss, below", lambda kills: kills.at_most),
     )  # fmt: skip
-    notes = [*NOTES("catalog-crash"), UNEQUAL]
+    notes = ALL_NOTES("catalog-crash")
     rows = list(metrics.crashes(builder.run_set))
     runs = [each.run for each in rows if isinstance(each, metrics.Kills)]
     return builder.computed_table("catalog-crash", "What is there after a kill", columns, rows, runs, notes)
@@ -373,5 +355,8 @@ def _churn(builder: TableBuilder) -> Table:
         Column("rename", "Rename: median", "ms", interval=True), Column("drop", "Drop: median", "ms", interval=True),
         Column("list", "List: median", "ms", interval=True), Column("rate", "Rate", "requests/s", interval=True),
     )  # fmt: skip
-    notes = [*NOTES("catalog-churn"), UNEQUAL]
-    return builder.table("catalog-churn", "Tables that come and go", columns, rows, runs, notes)
+    return builder.table("catalog-churn", "Tables that come and go", columns, rows, runs, ALL_NOTES("catalog-churn"))
+
+
+NOT_HERE = partial(table.not_here, name="catalog-not-here", title="What cannot run here, and why", module=__file__)
+build = table.tables_by(_outcomes, _mixed, _contention, _cost, _durability, NOT_HERE, _distance, _crash, _churn)

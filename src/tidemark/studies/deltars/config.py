@@ -6,15 +6,13 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from tidemark.settings import UNIQUE, Protocols, Seconds, Systems, about, shipped
+from tidemark.settings import OneOrMore, Protocols, Seconds, Systems, about, shipped
 
 DEFAULTS = shipped(__file__)
 
 Repetitions = Annotated[int, Meta(ge=1, le=10_000)]
 Cores = Annotated[
-    tuple[Annotated[int, Meta(ge=1, le=1024)], ...],
-    Meta(min_length=1),
-    UNIQUE,
+    OneOrMore[Annotated[int, Meta(ge=1, le=1024)]],
     about("Processors of the client, a series each; servers have the others, or share all if there are none."),
 ]
 

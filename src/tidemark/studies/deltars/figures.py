@@ -70,8 +70,7 @@ def bars(context: FigureContext, operation: str, more: int = FEWEST, as_rate: bo
     chosen = [each for each in metrics.in_order(context.run_set, cores=cores) if not each.is_null_baseline]
     tables = metrics.tables_of(context.run_set)
     systems = list(dict.fromkeys(each.system for each in chosen))
-    made = style.frame(style.PAGE, 2.4)
-    axes = made.axes(0.6, 1.9)
+    made, axes = style.single(style.PAGE, 2.4, 0.6, 1.9)
     width = 0.8 / max(len(systems), 1)
     runs: list[Run] = []
     points: list[dict[str, object]] = []
@@ -116,8 +115,7 @@ def closes(context: FigureContext) -> DrawnFigure:
     ]
     chosen = [each for each in of_delta_rs if any(run.column("closed").any() for run in each.runs)]
     runs = require(all_runs(chosen), "no run closed a file of HDFS")
-    made = style.frame(style.COLUMN, 2.0)
-    axes = made.axes(0.5, 0.1)
+    made, axes = style.single(style.COLUMN, 2.0, 0.5, 0.1)
     tables = metrics.tables_of(context.run_set)
     words = {data: f"{published.WORDS.get(data, data)} rows" for data in tables}
     frame = pd.concat(

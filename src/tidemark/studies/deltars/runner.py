@@ -92,7 +92,7 @@ class TableRunner(WindowRunner[TablesWindow]):
     def _repeat(self, window: TablesWindow, repetition: int, name: str, began: int, keep: Path | None) -> None:
         client, timeout_s = self._client, self._settings.timeout_seconds
         assert client is not None
-        address, name_node = self._system.address(name), self._name_node
+        address, name_node = self._system.address(name), self.test_bed.servers.find(NameNode)
         self._system.make_room(name)
         for operation in (WRITE, READ) if self._system.reads else (WRITE,):
             since = name_node.said_bytes() if name_node else 0
@@ -128,11 +128,6 @@ class TableRunner(WindowRunner[TablesWindow]):
             self._wrong.append(f"{name}: {difference.words}")
         if system.reads and read.rows != rows:
             self._wrong.append(f"{name}: the client read {read.rows:,} rows of {rows:,}")
-
-    @property
-    def _name_node(self) -> NameNode | None:
-        found = self.test_bed.servers.by_class.get(NameNode)
-        return found if isinstance(found, NameNode) else None
 
     def groups(self) -> Mapping[str, Group]:
         return {CLIENT: Group(lambda: [self._client.pid] if self._client else [])}

@@ -10,15 +10,8 @@ from statistics import median
 from tidemark.analysis.formatting import Cell, MissingCell, listed
 from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate
-from tidemark.results.tables.table import (
-    SYSTEM_OF_SERIES,
-    Column,
-    ComputedColumn,
-    Table,
-    TableBuilder,
-    computed,
-    notes_of,
-)
+from tidemark.results.tables import table
+from tidemark.results.tables.table import SYSTEM_OF_SERIES, Column, ComputedColumn, Table, TableBuilder, computed
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.views import all_runs
@@ -26,7 +19,7 @@ from tidemark.studies.deltars import metrics, published
 from tidemark.studies.deltars.claims import DeltarsClaimData, decrease
 from tidemark.studies.deltars.samples import READ, WRITE, DeltarsSettings, TablesRecord
 
-NOTES = notes_of(__file__)
+NOTES = table.notes_of(__file__)
 HEAD: tuple[ComputedColumn[Series], ...] = (
     SYSTEM_OF_SERIES,
     computed("data", "Table", lambda series: DeltarsSettings.of(series).data),
@@ -40,8 +33,7 @@ def build(builder: TableBuilder) -> Iterator[Table]:
     """Yield the tables of times and ratios, of closes, scopes, costs and verdicts, and of the thesis itself."""
     yield _times(builder, WRITE, "deltars-writes", "Writing a whole table")
     yield _times(builder, READ, "deltars-reads", "Reading a whole table")
-    for table in (_ratios, _cores, _closes, _scopes, _costs, _oracle, _thesis, _steps, _limit):
-        yield table(builder)
+    yield from table.tables_by(_ratios, _cores, _closes, _scopes, _costs, _oracle, _thesis, _steps, _limit)(builder)
 
 
 def head(series: Series) -> list[Cell]:
@@ -131,7 +123,8 @@ def _cores(builder: TableBuilder) -> Table:
     several = [each for each in metrics.in_order(builder.run_set) if DeltarsSettings.of(each).cores != 1]
     chosen = [each for each in several if not each.is_null_baseline]
     notes = [*NOTES("deltars-cores", stand_ins=NOTES("deltars")[0]), *builder.run_set.notes]
-    return builder.series_table("deltars-cores", "What more processors bring", columns, chosen, notes)
+    title = "What more processors bring"
+    return builder.computed_table("deltars-cores", title, columns, chosen, all_runs(chosen), notes)
 
 
 def _closes(builder: TableBuilder) -> Table:
@@ -162,13 +155,14 @@ def _scopes(builder: TableBuilder) -> Table:
         builder.ratio("ratio", "Ratio", metrics.WITH_SOURCE, metrics.WRITE_MEAN),
     )
     chosen = [each for each in metrics.in_order(builder.run_set) if not each.is_null_baseline]
-    return builder.series_table("deltars-scopes", "What is timed of a write", columns, chosen, NOTES("deltars-scopes"))
+    title = "What is timed of a write"
+    return builder.computed_table("deltars-scopes", title, columns, chosen, all_runs(chosen), NOTES("deltars-scopes"))
 
 
 def _costs(builder: TableBuilder) -> Table:
     columns = (*HEAD, *(builder.metric(key, each) for key, each in metrics.COSTS.items()))
     title, chosen = "Costs of a complete table other than time", metrics.in_order(builder.run_set)
-    return builder.series_table("deltars-costs", title, columns, chosen, NOTES("deltars-costs"))
+    return builder.computed_table("deltars-costs", title, columns, chosen, all_runs(chosen), NOTES("deltars-costs"))
 
 
 def _oracle(builder: TableBuilder) -> Table:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from tidemark.settings import DAY, UNIQUE, Protocols, Seconds, Systems, Text, about, one_of_these, shipped
+from tidemark.settings import DAY, Protocols, Seconds, Several, Systems, Text, about, one_of_these, shipped
 
 DEFAULTS = shipped(__file__)
 
@@ -23,8 +23,7 @@ class Ramp(Struct, frozen=True, kw_only=True):
     steps: Annotated[int, about("Maximum number of steps.", ge=1, le=16)]
     without: (
         Annotated[
-            tuple[Text, ...],
-            UNIQUE,
+            Several[Text],
             about("Names of systems without such a series; names of systems that are not measured have no effect."),
         ]
         | UnsetType
@@ -40,16 +39,14 @@ class Upkeep(Struct, frozen=True, kw_only=True):
     """
 
     systems: Annotated[
-        tuple[Text, ...],
-        UNIQUE,
+        Several[Text],
         about(
             "Names of 'systems'; others have no effect. ducklake-inlined-postgres, ducklake-inlined, "
             "ducklake-quack and ducklake-sqlite are measured if ducklake is, iceberg-duckdb if iceberg-pyiceberg is."
         ),
     ]
     policies: Annotated[
-        tuple[UpkeepPolicy, ...],
-        UNIQUE,
+        Several[UpkeepPolicy],
         about(
             "When the consumer commits, as in the protocol's 'policies', and what is done after how many commits: "
             "'100ms none', '1s merge 100', '1s merge expire 100 beside'. merge: merge small files. expire: expire "
@@ -58,7 +55,7 @@ class Upkeep(Struct, frozen=True, kw_only=True):
             "with beside, a second process."
         ),
     ]
-    rates: Annotated[tuple[Rate, ...], UNIQUE, about("Events per second that are due, a series each.")]
+    rates: Annotated[Several[Rate], about("Events per second that are due, a series each.")]
     window_seconds: Annotated[Seconds, about("Seconds for which events arrive; at least two commits by time.")]
 
 
@@ -66,20 +63,18 @@ class Protocol(Struct, frozen=True, kw_only=True):
     """Named set of policies, rates and durations."""
 
     policies: Annotated[
-        tuple[PolicyName, ...],
-        UNIQUE,
+        Several[PolicyName],
         about(
             "When Tidemark's own consumer commits, a series each, at 'rate': every event, a time after the first "
             "waiting event (100ms, 10s), or a number of waiting events (1000rows)."
         ),
     ]
     intervals: Annotated[
-        tuple[Annotated[str, Meta(pattern="^[1-9][0-9]*(ms|s)$")], ...],
-        UNIQUE,
+        Several[Annotated[str, Meta(pattern="^[1-9][0-9]*(ms|s)$")]],
         about("Commit interval of a pipeline, a series each, at 'rate'."),
     ]
     rate: Annotated[Rate, about("Events per second that are due in these series.")]
-    rates: Annotated[tuple[Rate, ...], UNIQUE, about("Events per second in series of all systems under 'policy'.")]
+    rates: Annotated[Several[Rate], about("Events per second in series of all systems under 'policy'.")]
     policy: Annotated[
         PolicyName,
         about("The policy of these series, a time: set for Tidemark's own consumers and for pipelines alike."),

@@ -127,12 +127,8 @@ def cost(context: FigureContext) -> DrawnFigure:
         if len(most):
             plots.lines(axes, most, "age", "cost", context.look, joined=False, hollow=True, markersize=6,
                         legend=not len(others))  # fmt: skip
-        plots.log_axis(axes)
-        plots.log_axis(axes, "y")
+        plots.log_axes(axes, "age when seen, p95 (s), log scale", f"{what}, a million events")
         _say(axes, frame, context.look)
-        axes.grid()
-        axes.set_xlabel("age when seen, p95 (s), log scale")
-        axes.set_ylabel(f"{what}, a million events")
     require(runs, "no run has an age and a cost")
     last, *rest = [axes for axes in reversed(panels) if axes.legend_]
     for axes in rest:
@@ -172,13 +168,10 @@ def frontier(context: FigureContext) -> DrawnFigure:
                 plots.lines(axes, here, "age", "cost", context.look, joined=False, hollow=hollow, legend=axes is owner)
         line = [each.fresh_s for each in best], [each.cpu_s for each in best]
         axes.plot(*line, color=style.FAINT, linewidth=0.8, zorder=0)
-        plots.log_axis(axes)
-        plots.log_axis(axes, "y")
+        up = "CPU-s, a million events" if several else "CPU-seconds, a million events, log scale"
+        plots.log_axes(axes, "age when seen, p99 (s), log scale", up)
         named = _marks([(series, cost, _upkeep_label(series)) for series, cost in found if cost in best])
         _say(axes, pd.concat([named if several else policies, intervals]), context.look, policies if several else None)
-        axes.grid()
-        axes.set_xlabel("age when seen, p99 (s), log scale")
-        axes.set_ylabel("CPU-s, a million events" if several else "CPU-seconds, a million events, log scale")
         if several:
             axes.set_title(f"{rate:,} events/s", loc="left", fontsize=style.TEXT)
     plots.legend_beside(owner)
@@ -239,8 +232,7 @@ def over_time(context: FigureContext) -> DrawnFigure:
         plots.lines(axes, pd.concat(frames), "at", what, context.look, legend=axes is panels[1], markersize=2.2)
         plots.log_axis(axes, "y")
         axes.grid()
-        axes.set_xlabel("time in the window (s)")
-        axes.set_ylabel(f"{what}, log scale")
+        axes.set(xlabel="time in the window (s)", ylabel=f"{what}, log scale")
     plots.legend_beside(panels[1])
     rate = FreshnessSettings.of(chosen[0]).rate
     encodings = sorted({FreshnessSettings.of(each).encoding for each in chosen})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from msgspec import UNSET
@@ -75,6 +75,7 @@ class FreshnessSettings(WorkloadSettings):
     label_pattern: ClassVar[re.Pattern[str]] = re.compile(
         rf"(?P<policy>\w+)-(?P<rate>\d+)-(?P<encoding>\w+)(-{KILLS}-(?P<kills>\d+))?(-{RAMP}-(?P<steps>\d+))?"
     )
+    lacking: ClassVar[Mapping[str, Any]] = {"upkeep": ""}
 
     @property
     def label(self) -> str:
@@ -91,11 +92,6 @@ class FreshnessSettings(WorkloadSettings):
     def is_steady(self) -> bool:
         """True if events are due at one rate, nothing is killed, and the table is left as it is."""
         return not self.kills and not self.steps and not self.upkeep
-
-    @property
-    def pairs(self) -> tuple[tuple[str, Any], ...]:
-        """Settings as in `SeriesSpec.settings`; series without upkeep have the fingerprint that they had before it."""
-        return tuple(pair for pair in asdict(self).items() if pair != ("upkeep", ""))
 
 
 class FreshnessSection(Section[Protocol]):

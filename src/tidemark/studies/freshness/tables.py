@@ -11,6 +11,7 @@ from tidemark.results.tables import table
 from tidemark.results.tables.table import Column, ComputedColumn, Row, Table, TableBuilder, computed, part_column
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
+from tidemark.runs.views import all_runs
 from tidemark.studies.freshness import capacity, metrics
 from tidemark.studies.freshness.capacity import AGE_P50, AGE_P95, STEP_CPU, STEP_FILES, UNKNOWN, Capacity, Step
 from tidemark.studies.freshness.frontier import cost_of, maintained, policy_costs, upkeep_of
@@ -91,9 +92,8 @@ def _kills(builder: TableBuilder) -> Table:
     ]
     chosen = metrics.killed(builder.run_set)
     rows: list[Row[Run]] = [row for each in chosen for row in Row.of(each, each.runs, each.missing())]
-    runs = [row.shown for row in rows if row.shown]
     title = "Whether each event is there once after kills"
-    return builder.computed_table("freshness-kills", title, columns, rows, runs, NOTES("freshness-kills"))
+    return builder.computed_table("freshness-kills", title, columns, rows, all_runs(chosen), NOTES("freshness-kills"))
 
 
 def _capacity(builder: TableBuilder) -> Table:
@@ -163,8 +163,7 @@ def _steps(builder: TableBuilder) -> Table:
             except NotAvailable as absent:
                 rows.append(Row(series, None, str(absent)))
     title = "The lag at each rate of a climb"
-    notes = NOTES("freshness-steps")
-    return builder.computed_table("freshness-steps", title, columns, rows, _counted(chosen), notes)
+    return builder.computed_table("freshness-steps", title, columns, rows, _counted(chosen), NOTES("freshness-steps"))
 
 
 def _reads(builder: TableBuilder) -> Table:
@@ -177,8 +176,7 @@ def _reads(builder: TableBuilder) -> Table:
         for run in series.counted_runs:
             rows += [[*head, *line] for line in lines(run.record(FreshnessRecord))]
     title = "What it takes to read what was streamed"
-    notes = NOTES("freshness-reads")
-    return builder.table("freshness-reads", title, READS, rows, _counted(chosen), notes)
+    return builder.table("freshness-reads", title, READS, rows, _counted(chosen), NOTES("freshness-reads"))
 
 
 def lines(record: FreshnessRecord) -> list[list[Cell]]:

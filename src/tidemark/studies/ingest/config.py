@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from tidemark.settings import UNIQUE, Count, Protocols, Systems, about, one_of_these, shipped
+from tidemark.settings import Count, OneOrMore, Protocols, Several, Systems, about, one_of_these, shipped
 
 DEFAULTS = shipped(__file__)
 
@@ -15,8 +15,6 @@ Above = Annotated[float, Meta(gt=0)]
 Writers = Annotated[int, Meta(ge=1, le=64)]
 Rows = Annotated[int, Meta(ge=1, le=1_000_000)]
 Limit = Annotated[int, Meta(ge=1)]
-Item = TypeVar("Item")
-Several = Annotated[tuple[Item, ...], UNIQUE]
 Names = Annotated[Several[str], about("Names of 'systems'; others have no effect.")]
 
 
@@ -89,8 +87,7 @@ class AgesSizes(Struct, frozen=True, kw_only=True):
 
     systems: Names = ()
     ages: Annotated[
-        Several[Annotated[int, Meta(ge=1, le=100_000)]],
-        Meta(min_length=1),
+        OneOrMore[Annotated[int, Meta(ge=1, le=100_000)]],
         about("Numbers of commits, in ascending order and 10 or more apart, as 10 commits are timed at each."),
     ] = (1, 100, 1000)
     window_seconds: Annotated[
@@ -123,8 +120,7 @@ class AmbiguitySizes(Struct, frozen=True, kw_only=True):
     ] = ()
     hits: Annotated[Count, about("Commits that are hit, in each way and with each policy of the writer.")] = 2
     faults: Annotated[
-        Several[Annotated[str, one_of_these("after", "before", "twice", "status", "late")]],
-        Meta(min_length=1),
+        OneOrMore[Annotated[str, one_of_these("after", "before", "twice", "status", "late")]],
         about(
             "after: the server commits, and its answer is lost. before: the request is lost. twice: the request is "
             "delivered two times, and the second answer is given. status: the server commits, and 503 is given in "
@@ -133,8 +129,7 @@ class AmbiguitySizes(Struct, frozen=True, kw_only=True):
         ),
     ] = ("after", "before", "twice", "status", "late")
     retries: Annotated[
-        Several[Annotated[str, one_of_these("never", "blind", "check")]],
-        Meta(min_length=1),
+        OneOrMore[Annotated[str, one_of_these("never", "blind", "check")]],
         about(
             "Policies of the writer for a write that ended in an error. never: leave it. blind: send it again. check: "
             "look for its token as ingest.retry describes, and send it again if the token is missing."

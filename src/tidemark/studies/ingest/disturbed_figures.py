@@ -78,12 +78,10 @@ def _faults_panel(context: FigureContext, made: style.Frame, killed: Killed, abo
                           textcoords="offset points", fontsize=style.SMALL)  # fmt: skip
     doubt = np.isin(outcomes(run), ("unknown",))
     sns.scatterplot(x=ends[doubt], y=np.zeros(doubt.sum()), color="black", s=6, linewidth=0, clip_on=False, ax=axes)
-    axes.set_xlim(0, length)
-    axes.set_ylim(bottom=0)
+    axes.set(xlim=(0, length), ylim=(0, None))
     axes.set_ylabel("rows/s", fontsize=style.SMALL)
     behind = " (behind a front)" if part_name(killed.series) == FRONT else ""
-    axes.text(0, ABOVE, f"{killed.series.title}{behind}", transform=axes.transAxes, va="bottom", fontsize=style.SMALL,
-              color=style.ink(colour))  # fmt: skip
+    plots.small_text(axes, 0, ABOVE, f"{killed.series.title}{behind}", va="bottom", color=style.ink(colour))
     if above == 0:
         axes.set_xlabel("second of the window")
 
@@ -110,26 +108,19 @@ def maintenance(context: FigureContext) -> DrawnFigure:
                 sns.lineplot(x=middles, y=medians, ax=both[1], **how)
             else:
                 height = 0.06 if runs is kept else 0.26  # below the other line, which is seldom near zero
-                both[1].text(0.5, height, f"{name}: {words_of([one])}", transform=both[1].transAxes, ha="center",
-                             fontsize=style.SMALL)  # fmt: skip
+                plots.small_text(both[1], 0.5, height, f"{name}: {words_of([one])}", ha="center")
         for axes, what in zip(both, ("files", "ms"), strict=True):
             for call in kept[0].found.calls:
                 axes.axvspan(call.moment_s, call.moment_s + call.seconds, color=SHADE, zorder=0, linewidth=0)
-            axes.set_xlim(0, kept[0].run.elapsed_s)
-            axes.set_ylim(bottom=0)
-            axes.set_xlabel("")
+            axes.set(xlim=(0, kept[0].run.elapsed_s), ylim=(0, None), xlabel="" if bottom else "second of the window")
             axes.set_ylabel(what, fontsize=style.SMALL)
             axes.yaxis.set_major_locator(MaxNLocator(3, integer=True))
-            if bottom == 0:
-                axes.set_xlabel("second of the window")
-        both[0].text(0, 1.06, kept[0].series.title, transform=both[0].transAxes, va="bottom", fontsize=style.SMALL,
-                     color=style.ink(colour))  # fmt: skip
+        plots.small_text(both[0], 0, 1.06, kept[0].series.title, va="bottom", color=style.ink(colour))
     notes = [*NOTES("ingest-maintenance"), context.run_set.coverage]
     if len(found) > MOST:
         notes.append(f"Not drawn: {', '.join(kept[0].series.title for kept, _ in found[MOST:])}.")
-    return context.finish(
-        made, MAINTENANCE_TITLE, notes, [each.run for pair in shown for runs in pair for each in runs[:1]]
-    )
+    drawn = [each.run for pair in shown for half in pair for each in half[:1]]
+    return context.finish(made, MAINTENANCE_TITLE, notes, drawn)
 
 
 def _medians(one: Kept) -> tuple[list[float], list[float]]:
@@ -153,6 +144,5 @@ def ambiguity(context: FigureContext) -> DrawnFigure:
     harmed = pd.DataFrame(np.nan, index=names, columns=ways)
     for (name, fault), cell in cells.items():
         harmed.loc[name, fault] = 100 * cell.harmed / cell.hits
-    notes = NOTES("ingest-ambiguity")
     runs = [each.series.runs[0] for each in found]
-    return plots.heat(context, AMBIGUITY_TITLE, harmed, [100] * len(names), notes, runs)
+    return plots.heat(context, AMBIGUITY_TITLE, harmed, [100] * len(names), NOTES("ingest-ambiguity"), runs)

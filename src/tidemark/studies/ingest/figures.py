@@ -18,6 +18,7 @@ from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureS
 from tidemark.results.tables.table import notes_of
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
+from tidemark.runs.views import all_hot_runs
 from tidemark.studies.ingest import metrics, published
 from tidemark.studies.ingest.gateway.group_commit import BUNDLED, DIRECT, STAGED
 from tidemark.studies.ingest.load.schedule import POISSON
@@ -59,7 +60,7 @@ def conflicts(context: FigureContext) -> DrawnFigure:
 def _by_writers(
     context: FigureContext, quantity: Metric, title: str, what: str, notes: list[str], *, log: bool
 ) -> DrawnFigure:
-    made, axes = _beside_legend()
+    made, axes = style.single(*plots.BESIDE_LEGEND)
     runs: list[Run] = []
     counts: set[int] = set()
     without: dict[str, list[str]] = {}
@@ -70,16 +71,15 @@ def _by_writers(
         beside = 2 ** (WRITERS_APART * (place - (len(systems) - 1) / 2))  # so that intervals do not hide one another
         for each in series:
             given = WritersSettings.of(each)
-            tables, writers = given.tables, given.writers
-            if tables == OWN and not log:
+            if given.tables == OWN and not log:
                 continue
             value = attempt("", partial(context.measures.hot, quantity, each))
             if isinstance(value, MissingCell):
                 without.setdefault(value.reason, []).append(f"{each.title} {each.mode}")
                 continue
             runs += list(each.hot_runs)
-            counts.add(writers)
-            points[tables] += plots.rows_of(value, factor, system=each.title, writers=beside * writers)
+            counts.add(given.writers)
+            points[given.tables] += plots.rows_of(value, factor, system=each.title, writers=beside * given.writers)
     require(runs, "there is no hot run")
     for tables, found in points.items():
         if found:
@@ -88,12 +88,6 @@ def _by_writers(
     plots.log_axis(axes, ticks=counts, base=2)
     _label(axes, "writers, log scale", what, log=log)
     return context.finish(made, title, [*notes, *_not_drawn(without), context.run_set.coverage], runs)
-
-
-def _beside_legend() -> tuple[style.Frame, Axes]:
-    """Return a frame and its axes, with room for a legend beside them."""
-    made = style.frame(style.PAGE, 2.3)
-    return made, made.axes(LEFT, 2.35)
 
 
 def _label(axes: Axes, across: str, up: str, *, log: bool) -> None:
@@ -105,8 +99,7 @@ def _label(axes: Axes, across: str, up: str, *, log: bool) -> None:
         axes.set_ylim(bottom=-0.03 * axes.get_ylim()[1])  # shows a mark at zero completely
         axes.yaxis.set_major_formatter(plots.plain_ticks())
     axes.grid()
-    axes.set_xlabel(across)
-    axes.set_ylabel(up)
+    axes.set(xlabel=across, ylabel=up)
 
 
 def _not_drawn(without: dict[str, list[str]]) -> list[str]:
@@ -127,20 +120,14 @@ PACED_TITLE = "Commits refused if each writer commits at a set interval"
 
 def paced(context: FigureContext) -> DrawnFigure:
     """Draw the share of refused commits against the commits a second that fall due, a line per system."""
-    runs: list[Run] = []
-    points: list[dict[str, object]] = []
-    due: set[float] = set()
-    for series in sorted(requests.paced_series(context.run_set), key=requests.due_a_second):
-        value = attempt("", partial(context.measures.hot, metrics.CONFLICTS, series))
-        if not isinstance(value, MissingCell):
-            a_second = requests.due_a_second(series)
-            runs += list(series.hot_runs)
-            due.add(a_second)
-            points += plots.rows_of(value, 100.0, system=series.title, due=a_second)
-    require(runs, "no writers committed at a set interval")
-    made, axes = _beside_legend()
+    planned = sorted(requests.paced_series(context.run_set), key=requests.due_a_second)
+    drawn = plots.valued(partial(context.measures.hot, metrics.CONFLICTS), planned)
+    runs = require(all_hot_runs(each for each, _ in drawn), "no writers committed at a set interval")
+    points = [row for each, share in drawn
+              for row in plots.rows_of(share, 100.0, system=each.title, due=requests.due_a_second(each))]  # fmt: skip
+    made, axes = style.single(*plots.BESIDE_LEGEND)
     plots.lines(axes, points, "due", "value", context.look, legend=True)
-    plots.log_axis(axes, ticks=due, base=2)
+    plots.log_axis(axes, ticks={row["due"] for row in points}, base=2)
     _label(axes, "commits of all writers that fall due in a second, log scale", "refused (%)", log=False)
     return context.finish(made, PACED_TITLE, [*NOTES("ingest-paced"), context.run_set.coverage], runs)
 
@@ -202,7 +189,6 @@ def _printed(policy: str, rows: int, clients: int) -> tuple[list[float], list[fl
 
 RATES_TITLE, QUANTILES_TITLE = "99th percentile of responses against the rate", "Times by quantile, three ways"
 BESIDE = 0.5  # offset from one line to the next, in percent of the closed loop's rate
-LEFT = 0.55  # inches
 ACROSS = 3  # panels side by side
 WAYS = {"by schedule": metrics.responses, "corrected": metrics.corrected, "closed loop": metrics.closed}
 MOST_POINTS = 400  # per line
@@ -210,7 +196,7 @@ MOST_POINTS = 400  # per line
 
 def rates(context: FigureContext) -> DrawnFigure:
     """Draw a line per system and target; overloaded rates are hollow with an arrow, since they are lower bounds."""
-    made, axes = _beside_legend()
+    made, axes = style.single(*plots.BESIDE_LEGEND)
     runs: list[Run] = []
     without: dict[str, list[str]] = {}
     percents: set[int] = set()
@@ -220,11 +206,10 @@ def rates(context: FigureContext) -> DrawnFigure:
     look, dashes = Look({}, {}), {}
     for place, line in enumerate(found):
         given = TailSettings.of(line[0])
-        target, arrivals = given.target, given.arrivals
-        more = [*([] if target == ONE else [target]), *([] if arrivals == POISSON else [arrivals])]
-        name = ", ".join([line[0].title, *more])
+        unusual = [each for each, usual in ((given.target, ONE), (given.arrivals, POISSON)) if each != usual]
+        name = ", ".join([line[0].title, *unusual])
         look.colours[name], look.shapes[name] = context.colour(line[0]), context.look.shapes[line[0].title]
-        dashes[name] = "" if target == ONE else (3, 2)
+        dashes[name] = "" if given.target == ONE else (3, 2)
         for series in line:
             value = attempt("ms", partial(context.measures.hot, metrics.RESPONSE_P99, series))
             if isinstance(value, MissingCell):
@@ -287,10 +272,8 @@ def quantiles(context: FigureContext) -> DrawnFigure:
         given = TailSettings.of(series)
         name = series.title + ("" if given.target == ONE else f", {given.target}")
         axes.set_title(f"{name}, {given.percent} %", fontsize=style.SMALL, color=colour, loc="left", pad=3)
-    notes = NOTES("ingest-quantiles")
-    return context.finish(
-        made, QUANTILES_TITLE, [*notes, context.run_set.coverage], [each.hot_runs[0] for each in shown]
-    )
+    runs = [each.hot_runs[0] for each in shown]
+    return context.finish(made, QUANTILES_TITLE, [*NOTES("ingest-quantiles"), context.run_set.coverage], runs)
 
 
 def _curves(series: Series, panel: int) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from tidemark.settings import UNIQUE, Count, Protocols, SparkMaster, Systems, about, one_of_these, shipped
+from tidemark.settings import Count, OneOrMore, Protocols, Several, SparkMaster, Systems, about, one_of_these, shipped
 
 DEFAULTS = shipped(__file__)
 
@@ -31,12 +31,10 @@ Queries = Annotated[
     ),
 ]
 Updates = Annotated[
-    tuple[Annotated[int, Meta(ge=1)], ...],
-    Meta(min_length=1),
-    UNIQUE,
+    OneOrMore[Annotated[int, Meta(ge=1)]],
     about("Rows that a merge changes; it adds as many. One table for each number."),
 ]
-Without = Annotated[tuple[str, ...], UNIQUE, about("Systems that this part leaves out.")]
+Without = Annotated[Several[str], about("Systems that this part leaves out.")]
 Repeats = Annotated[
     int,
     about("How often each series of this part is measured, instead of the protocol's number.", ge=1, le=100),
@@ -47,9 +45,7 @@ class Load(Struct, frozen=True, kw_only=True):
     """Tables of TPC-DS are loaded, and then queried."""
 
     scales: Annotated[
-        tuple[Scale, ...],
-        Meta(min_length=1),
-        UNIQUE,
+        OneOrMore[Scale],
         about("Scale factors, a series each; 1 is some 400 MB of Parquet, and needs four times that as working space."),
     ]
     tables: Annotated[str, one_of_these("all", "asked"), about("All 24 tables, or those that the queries name.")]
@@ -70,7 +66,7 @@ class Refresh(Struct, frozen=True, kw_only=True):
 
     scale: Annotated[Scale, about("The scale factor.")]
     queries: Queries
-    merged: Annotated[tuple[str, ...], Meta(min_length=1), UNIQUE, about("Fact tables that are merged into.")]
+    merged: Annotated[OneOrMore[str], about("Fact tables that are merged into.")]
     refreshes: Annotated[int, about("Number of sets that are merged, one after the other.", ge=1, le=50)]
     share: Annotated[float, about("Rows of a set, as a share of the loaded rows.", gt=0, le=0.5)]
     updates: Annotated[float, about("Share of a set that updates rows; the rest are new rows.", ge=0, le=1)]
@@ -118,9 +114,7 @@ class Files(Struct, frozen=True, kw_only=True):
     """Queries of a table with many files, which are registered with the formats and not written by them."""
 
     counts: Annotated[
-        tuple[Annotated[int, Meta(ge=101, le=1_000_000)], ...],
-        Meta(min_length=1),
-        UNIQUE,
+        OneOrMore[Annotated[int, Meta(ge=101, le=1_000_000)]],
         about(
             "Files of a table, a series each; the queries look for the hundredth file. 1,000 files take some 10 MB of "
             "disk."
@@ -147,8 +141,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
     files: Files
     without: (
         Annotated[
-            tuple[str, ...],
-            UNIQUE,
+            Several[str],
             about("Systems that this protocol leaves out: one per format is enough to see that all parts run."),
         ]
         | UnsetType
@@ -190,9 +183,7 @@ class LhbenchConfig(Struct, frozen=True, kw_only=True):
     systems: Systems = DEFAULTS["systems"]
     engine: Engine = Engine()
     parts: Annotated[
-        tuple[Annotated[str, one_of_these(*PARTS)], ...],
-        Meta(min_length=1),
-        UNIQUE,
+        OneOrMore[Annotated[str, one_of_these(*PARTS)]],
         about("The parts of the study to measure."),
     ] = PARTS
 

@@ -124,8 +124,7 @@ def merges(context: FigureContext) -> DrawnFigure:
 
 def axis(context: FigureContext) -> DrawnFigure:
     """Draw the paper's copy-on-write times by the share of files touched, for labels as printed and a hundredth."""
-    made = style.frame(style.COLUMN, 2.1)
-    axes = made.axes(0.6, 0.15)
+    made, axes = style.single(style.COLUMN, 2.1, 0.6, 0.15)
     frames = []
     for factor, label in ((1, "labels as printed"), (published.LABELLED, f"a {published.LABELLED}th of the labels")):
         told = reading(factor)
@@ -136,8 +135,7 @@ def axis(context: FigureContext) -> DrawnFigure:
     axes.legend(title=None)
     axes.set(xlabel="files touched (%)", ylabel="merge, copying files (s)", ylim=(0, None))
     axes.grid()
-    notes = NOTES("lhb-axis", fixed=told.fixed_s, whole=told.whole_s)
-    return context.finish(made, AXIS, notes, ())
+    return context.finish(made, AXIS, NOTES("lhb-axis", fixed=told.fixed_s, whole=told.whole_s), ())
 
 
 def files(context: FigureContext) -> DrawnFigure:

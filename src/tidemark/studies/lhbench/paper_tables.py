@@ -66,9 +66,8 @@ def _beside(builder: TableBuilder) -> Table:
         Column("then", "Over Delta, the paper's releases", "x", interval=True),
     )  # fmt: skip
     notes = NOTES("lhb-published", delta=DELTA, delta_before=DELTA_BEFORE)
-    return builder.table(
-        "lhb-published", "Figures 1 and 2 of the paper, with Tidemark's values", columns, rows, claim_data.runs, notes
-    )
+    title = "Figures 1 and 2 of the paper, with Tidemark's values"
+    return builder.table("lhb-published", title, columns, rows, claim_data.runs, notes)
 
 
 def _contradictions(builder: TableBuilder) -> Table:

@@ -11,17 +11,8 @@ import numpy as np
 from tidemark.analysis.formatting import Cell, MissingCell
 from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate
-from tidemark.results.tables.table import (
-    SYSTEM,
-    SYSTEM_OF_SERIES,
-    Column,
-    ComputedColumn,
-    Table,
-    TableBuilder,
-    computed,
-    notes_of,
-    tables_by,
-)
+from tidemark.results.tables import table
+from tidemark.results.tables.table import SYSTEM, Column, ComputedColumn, Table, TableBuilder, computed, tables_by
 from tidemark.runs.runset import Series
 from tidemark.runs.views import all_runs
 from tidemark.studies.lhbench import metrics, published
@@ -31,7 +22,6 @@ from tidemark.studies.lhbench.script import AFTER, BEFORE
 from tidemark.studies.lhbench.settings import FILES, LOAD, MERGE, REFRESH, MergeSettings, RefreshSettings, settings_of
 from tidemark.studies.lhbench.verifier.readers import CALLED, DUCKLAKE
 
-NOTES = notes_of(__file__)
 LARGE_SAID = (
     "A local disk in place of S3, one machine in place of seventeen, megabytes in place of terabytes: what a statement "
     "costs whatever its size (planning, a session's compiling, small files) weighs more here than in the paper."
@@ -41,6 +31,8 @@ ALIKE = (
     "with snappy; each series in a separate session. What belongs to a format stays as shipped: sizes of files, "
     "statistics, Hudi's indexes and metadata table."
 )
+NOTES = table.notes_of(__file__)
+ALL_NOTES = table.notes_of(__file__, ALIKE, LARGE_SAID)  # for tables that compare times
 SUMS = (  # columns of operations.parquet: name, title, unit, and factor to that unit
     ("jobs", "Jobs", "", 1.0),
     ("tasks", "Tasks", "", 1.0),
@@ -81,8 +73,9 @@ def _metric(builder: TableBuilder, quantity: Metric, title: str = "") -> Compute
 def _loads(builder: TableBuilder) -> Table:
     chosen = metrics.in_part(builder.run_set, LOAD)
     asked = (metrics.LOADING, metrics.LOADING_CPU, metrics.BYTES, metrics.FILE_COUNT)
-    columns = (SYSTEM_OF_SERIES, SCALE, VERDICT, *(_metric(builder, quantity) for quantity in asked))
-    return builder.series_table("lhb-load", "Loading TPC-DS", columns, chosen, [*NOTES("lhb-load"), ALIKE, LARGE_SAID])
+    columns = (table.SYSTEM_OF_SERIES, SCALE, VERDICT, *(_metric(builder, quantity) for quantity in asked))
+    notes = ALL_NOTES("lhb-load")
+    return builder.computed_table("lhb-load", "Loading TPC-DS", columns, chosen, all_runs(chosen), notes)
 
 
 def _queries(builder: TableBuilder) -> Table:
@@ -97,14 +90,14 @@ def _queries(builder: TableBuilder) -> Table:
     chosen = metrics.in_part(builder.run_set, LOAD)
     asked = (metrics.TOTAL, metrics.LATER, metrics.PLANNING, metrics.STARTUP, metrics.EXECUTION, *metrics.FOUR)
     columns = (
-        SYSTEM_OF_SERIES,
+        table.SYSTEM_OF_SERIES,
         SCALE,
         computed("queries_asked", "Queries", count),
         computed("failed", "Failed", failed),
         *(_metric(builder, quantity) for quantity in asked),
     )
     title = "Queries of TPC-DS after the load"
-    return builder.series_table("lhb-queries", title, columns, chosen, [*NOTES("lhb-queries"), ALIKE, LARGE_SAID])
+    return builder.computed_table("lhb-queries", title, columns, chosen, all_runs(chosen), ALL_NOTES("lhb-queries"))
 
 
 def _medians(builder: TableBuilder) -> Table:
@@ -147,7 +140,7 @@ def _refreshes(builder: TableBuilder) -> Table:
         metrics.QUERIES_COMPACTED: "Queries after compaction",
     }
     columns = (
-        SYSTEM_OF_SERIES,
+        table.SYSTEM_OF_SERIES,
         SCALE,
         computed("refreshes", "Refreshes", lambda series: RefreshSettings.of(series).refreshes),
         VERDICT,
@@ -156,7 +149,7 @@ def _refreshes(builder: TableBuilder) -> Table:
         computed("longest_at", "Which was longest, by run", longest_at),
     )
     title = "Refreshes, and queries around them"
-    return builder.series_table("lhb-refresh", title, columns, chosen, [*NOTES("lhb-refresh"), ALIKE, LARGE_SAID])
+    return builder.computed_table("lhb-refresh", title, columns, chosen, all_runs(chosen), ALL_NOTES("lhb-refresh"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +210,8 @@ def _merges(builder: TableBuilder) -> Table:
         computed("files_before", "Data files before", lambda row: row.data_files("load")),
         computed("files_after", "Data files after", lambda row: row.data_files("merge")),
     )
-    notes = [*NOTES("lhb-merges"), ALIKE, LARGE_SAID]
     title = "One merge, from few rows to many"
-    return builder.computed_table("lhb-merges", title, columns, rows, all_runs(chosen), notes)
+    return builder.computed_table("lhb-merges", title, columns, rows, all_runs(chosen), ALL_NOTES("lhb-merges"))
 
 
 def _oracle(builder: TableBuilder) -> Table:
@@ -253,7 +245,7 @@ def _files(builder: TableBuilder) -> Table:
         if not each.runs:
             rows.append([each.title, files, None, _verdict(each)])
             continue
-        (size,) = (table for tables in each.runs[0].record(LakeRecord).sizes.values() for table in tables.values())
+        (size,) = (found for tables in each.runs[0].record(LakeRecord).sizes.values() for found in tables.values())
         for query, quantities in metrics.OF_FILES.items():
             cells = [_metric(builder, quantity).cell(each) for quantity in quantities]
             cells += [_printed(each.system, query, files), size.metadata_files, size.metadata_bytes]

@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from tidemark.analysis.ages import typical_by_age
-from tidemark.analysis.formatting import MissingCell, attempt, number
-from tidemark.analysis.measures import Measures, NotAvailable
-from tidemark.analysis.metrics import Metric, require
+from tidemark.analysis.formatting import number
+from tidemark.analysis.measures import NotAvailable
+from tidemark.analysis.metrics import require
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.text_blocks import lowest_and_highest
 from tidemark.results.figures import plots, style
@@ -19,9 +19,8 @@ from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureS
 from tidemark.results.figures.plots import StackedRow, stacked
 from tidemark.results.tables.table import notes_of
 from tidemark.runs.run import Run
-from tidemark.runs.runset import Series
 from tidemark.runs.spec import MODES, SINGLE, STAGES
-from tidemark.runs.views import all_hot_runs, last_hot
+from tidemark.runs.views import all_hot_runs, all_runs, last_hot
 from tidemark.studies.streams.findings import Writer, or_nothing
 from tidemark.studies.streams.metrics import HARNESS_RATE, SYSTEM_RATE, WRITE_MEDIAN
 from tidemark.studies.streams.thesis_figures import MODE_WORDS
@@ -45,21 +44,16 @@ def figure_specs() -> Iterator[FigureSpec]:
     yield FigureSpec("time-budget", TIME_BUDGET, time_budget)
 
 
-def _estimate(quantity: Metric, measures: Measures, series: Series) -> Estimate | str:
-    found = attempt(quantity.unit, partial(measures.hot, quantity, series))
-    return found.reason if isinstance(found, MissingCell) else found
-
-
 def throughput(context: FigureContext, mode: str) -> DrawnFigure:
     """Draw both throughputs of the typical hot run; the gap between them is the harness."""
     chosen = context.run_set.select(mode=mode)
     runs = require(all_hot_runs(chosen), NO_HOT_RUN)
     rows: list[tuple[str, list[plots.Point]]] = []
     for series in chosen:
-        system = _estimate(SYSTEM_RATE, context.measures, series)
-        points: list[plots.Point] = [(system, series, True)] if not series.is_null_baseline else []
-        if not isinstance(system, str):
-            points.append((_estimate(HARNESS_RATE, context.measures, series), series, False))
+        system = plots.point(partial(context.measures.hot, SYSTEM_RATE), series)
+        points = [system] if not series.is_null_baseline else []
+        if not isinstance(system[0], str):
+            points.append(plots.point(partial(context.measures.hot, HARNESS_RATE), series, filled=False))
         rows.append((series.title, points))
     made = plots.dots(context, rows, "events per second", log=True, key="filled: system; hollow: harness")
     notes = [*NOTES("throughput-figure"), context.run_set.coverage]
@@ -86,45 +80,36 @@ def ages_of_tables(context: FigureContext) -> DrawnFigure:
         box = axes.get_position()
         axes.set_position((box.x0, box.y0, box.width, 0.92 * box.height))  # room for the panel's title
         plots.lines(axes, points, "commits", "ms", context.look, legend=axes is panels[-1], markersize=2.5)
-        plots.log_axis(axes)
-        plots.log_axis(axes, "y")
-        axes.grid()
+        up = "time of a commit (ms), log scale" if axes is panels[0] else ""
+        plots.log_axes(axes, "commits in the table, log scale", up)
         axes.set_title(MODE_WORDS[mode], loc="left", fontsize=style.TEXT)
-        axes.set_xlabel("commits in the table, log scale")
-        axes.set_ylabel("time of a commit (ms), log scale" if axes is panels[0] else "")
     plots.legend_beside(panels[-1])
-    notes = NOTES("ages-figure")
     shown = " ".join(filter(None, (or_nothing(partial(Writer(context.measures).growth, mode)) for mode in drawn)))
-    return context.finish(made, AGES_TITLE, notes, runs, shown)
+    return context.finish(made, AGES_TITLE, NOTES("ages-figure"), runs, shown)
 
 
 def cold_effect(context: FigureContext) -> DrawnFigure:
     chosen = context.run_set.select(harness=False)
-    names = dict.fromkeys(series.title for series in chosen)
-    rows = []
-    for title in names:
-        points: list[plots.Point] = []
-        for series in (each for each in chosen if each.title == title):
-            found = attempt("", partial(context.measures.cold_effect, WRITE_MEDIAN, series))
-            point = f"{series.mode_title}: {found.reason}" if isinstance(found, MissingCell) else found
-            points.append((point, series, series.mode == SINGLE))
-        rows.append((title, points))
-    runs = [run for series in chosen for run in series.runs]
-    if not any(isinstance(point, Estimate) for _, points in rows for point, _, _ in points):
+    rows: dict[str, list[plots.Point]] = {}
+    effect = partial(context.measures.cold_effect, WRITE_MEDIAN)
+    for series in chosen:
+        point = plots.point(effect, series, filled=series.mode == SINGLE, where=f"{series.mode_title}: ")
+        rows.setdefault(series.title, []).append(point)
+    if not any(isinstance(estimate, Estimate) for points in rows.values() for estimate, _, _ in points):
         raise NotAvailable("no series has both a run 0 and a hot run")
     key = "filled: one by one; hollow: in batches"
-    made = plots.dots(context, rows, "median write, run 0 / hot", line=1.0, from_zero=False, key=key)
+    what = "median write, run 0 / hot"
+    made = plots.dots(context, list(rows.items()), what, line=1.0, from_zero=False, key=key)
     notes = [*NOTES("cold-effect-figure"), context.run_set.coverage]
     shown = Writer(context.measures).together("cold")
-    return context.finish(made, COLD_EFFECT, notes, runs, shown)
+    return context.finish(made, COLD_EFFECT, notes, all_runs(chosen), shown)
 
 
 def latency(context: FigureContext, mode: str) -> DrawnFigure:
     """Draw the share of the first hot run's writes that took longer than a given time; both axes logarithmic."""
     groups, runs = context.groups(mode, 1, lambda run: (np.sort(run.column("write_ns")) / 1e6, None))
     filled = sorted((group for group in groups if len(group.values)), key=lambda group: -float(np.median(group.values)))
-    made = style.frame(style.COLUMN, 0.3 + 0.3 * max(len(filled), 5))
-    axes = made.axes(0.98, 1.12)
+    made, axes = style.single(style.COLUMN, 0.3 + 0.3 * max(len(filled), 5), 0.98, 1.12)
     lowest = min(1 / len(group.values) for group in filled)
     plots.tails(axes, {group.title: group.values for group in filled}, context.look, legend=False)
     for place, group in enumerate(filled):
@@ -136,11 +121,9 @@ def latency(context: FigureContext, mode: str) -> DrawnFigure:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{levels.get(value, '')}{100 * value:g} %"))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.grid()
-    axes.set_xlabel("write time (ms), log scale")
-    axes.set_ylabel("writes that take longer")
-    notes = NOTES("latency-figure")
+    axes.set(xlabel="write time (ms), log scale", ylabel="writes that take longer")
     shown = or_nothing(partial(Writer(context.measures).tails, mode))
-    return context.finish(made, f"Tail of the write times, {MODE_WORDS[mode]}", notes, runs, shown)
+    return context.finish(made, f"Tail of the write times, {MODE_WORDS[mode]}", NOTES("latency-figure"), runs, shown)
 
 
 def footprint(context: FigureContext, mode: str) -> DrawnFigure:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from tidemark.config import ServicesConfig
 from tidemark.errors import ConfigError
@@ -29,6 +29,8 @@ STREAMED, FLUSHED = "streamed", "flushed"  # states of a table: as the window le
 class StreamSettings(WorkloadSettings):
     """Settings that decide how a series writes its stream, in addition to the system and its options."""
 
+    lacking: ClassVar[Mapping[str, Any]] = {"least_seconds": 0.0, "chunks": ONE_CHUNK, "evict": Evict.FIRST}
+
     mode: str  # SINGLE or BATCH
     batch_size: int  # events per write; 1 in single mode
     threads: int
@@ -47,12 +49,6 @@ class StreamSettings(WorkloadSettings):
     def most_events(self) -> int | None:
         """Events of a window that ends by its number of commits; None if it ends by its length."""
         return self.commits * self.batch_size or None
-
-    @property
-    def pairs(self) -> tuple[tuple[str, Any], ...]:
-        """Settings in the form of `SeriesSpec.settings`, without defaults of settings that earlier versions lack."""
-        lacking = {"least_seconds": 0.0, "chunks": ONE_CHUNK, "evict": Evict.FIRST}
-        return tuple((name, value) for name, value in asdict(self).items() if lacking.get(name) != value)
 
     @property
     def label(self) -> str:

@@ -20,7 +20,7 @@ from tidemark.runs.views import all_hot_runs, all_runs, last_hot
 from tidemark.studies.streams import published
 from tidemark.studies.streams.metrics import GROWTH, WRITE_AMPLIFICATION, WRITE_MEDIAN
 from tidemark.studies.streams.settings import FLUSHED, STREAMED, NotRead, StreamRecord
-from tidemark.studies.streams.tables import IDENTITY, OF_RUN, RUN
+from tidemark.studies.streams.tables import IDENTITY, STATE
 
 NOTES = table.notes_of(__file__)
 MB = 1e6
@@ -59,9 +59,6 @@ def _footprint(builder: TableBuilder) -> Table:
     def per_event(key: str, title: str, count: Callable[[Run], int]) -> ComputedColumn[Row[Run]]:
         return part_column(key, f"{title} per event", lambda run: count(run) / run.manifest.events, "B")
 
-    def events(row: Row[Run]) -> Cell:
-        return row.shown.manifest.events if row.shown else MissingCell(row.series.missing())
-
     def file_bytes(run: Run) -> float | None:
         return run.footprint.data_bytes / run.footprint.data_files if run.footprint.data_files else None
 
@@ -78,8 +75,8 @@ def _footprint(builder: TableBuilder) -> Table:
 
     columns: list[ComputedColumn[Row[Run]]] = [
         *table.series_columns(*IDENTITY),
-        RUN,
-        computed("events", "Events", events),
+        table.RUN_OF_ROW,
+        table.with_reason(part_column("events", "Events", lambda run: run.manifest.events)),
         per_commit("data_files", "Data files", lambda run: run.footprint.data_files),
         per_commit("metadata_files", "Metadata files", lambda run: run.footprint.metadata_files),
         part_column("file_bytes", "Bytes per data file", file_bytes, "B"),
@@ -124,8 +121,8 @@ def _disk(builder: TableBuilder) -> Table:
         return ", ".join(named) or None
 
     columns: list[ComputedColumn[Row[Run]]] = [
-        *table.series_columns(*IDENTITY, computed("sweep", "Sweep", lambda series: series.sweep)),
-        *OF_RUN,
+        *table.RUN_OF_SWEEPS,
+        STATE,
         part_column("charged", "Charged to the system", charged, "MB"),
         in_mb("window", "In the window", lambda disk: disk.window_bytes),
         in_mb("sync", "By the sync after it", lambda disk: disk.sync_bytes),
@@ -175,10 +172,8 @@ def _flush_and_merge(builder: TableBuilder) -> Table:
         Column("seconds", "Time", "s"),
         Column("per_row", "Time per row", "µs"),
     )
-    notes = NOTES("flush-vs-merge")
-    return builder.table(
-        "flush-vs-merge", "Flushing inlined rows compared with merging small files", columns, rows, runs, notes
-    )
+    title = "Flushing inlined rows compared with merging small files"
+    return builder.table("flush-vs-merge", title, columns, rows, runs, NOTES("flush-vs-merge"))
 
 
 def _inlining(builder: TableBuilder) -> Iterator[Table]:
@@ -245,7 +240,7 @@ def _age(builder: TableBuilder) -> Iterator[Table]:
         *table.series_columns(table.SYSTEM_OF_SERIES),
         computed("options", "Set to", options),
         computed("batch", "Events a write", lambda row: row.series.batch_size),
-        RUN,
+        table.RUN_OF_ROW,
         part_column("commits", "Commits", lambda run: run.manifest.operations),
         part_column("asked", "Commits asked for", lambda run: int(dict(run.manifest.config)[AXIS])),
         part_column("seconds", "Window", lambda run: run.elapsed_s, "s"),

@@ -21,17 +21,10 @@ from tidemark.studies.streams import metrics
 from tidemark.studies.streams.settings import StreamSettings
 
 NOTES = table.notes_of(__file__)
-IDENTITY: tuple[ComputedColumn[Series], ...] = (
-    table.SYSTEM_OF_SERIES,
-    computed("mode", "Mode", lambda series: series.mode_title),
-)
+IDENTITY = (table.SYSTEM_OF_SERIES, table.MODE_OF_SERIES)
 HOT_RUNS: ComputedColumn[Series] = computed("hot_runs", "Hot runs", lambda series: len(series.hot_runs))
-RUN: ComputedColumn[Row[Run]] = part_column("run", "Run", lambda run: run.number)
-OF_RUN: list[ComputedColumn[Row[Run]]] = [
-    computed("repeat", "Repeat", lambda row: row.series.repeat_of(row.shown) if row.shown else None),
-    RUN,
-    part_column("state", "State", lambda run: run.state),
-]
+STATE: ComputedColumn[Row[Run]] = part_column("state", "State", lambda run: run.state)
+PER_RUN: list[ComputedColumn[Row[Run]]] = [*table.series_columns(*IDENTITY), *table.OF_RUN, STATE]
 
 
 def _throughput(builder: TableBuilder) -> Table:
@@ -48,7 +41,7 @@ def _throughput(builder: TableBuilder) -> Table:
 
     columns: list[ComputedColumn[Row[Run]]] = [
         *table.series_columns(*IDENTITY),
-        *OF_RUN[:2],
+        *table.OF_RUN,
         computed("state", "State", lambda row: row.shown.state if row.shown else "hot runs"),
         part_column("events", "Events", lambda run: run.manifest.events),
         computed("harness", "Harness throughput", partial(rate, metrics.HARNESS_RATE), "events/s", interval=True),
@@ -68,19 +61,14 @@ def _latency(builder: TableBuilder) -> Table:
     )  # fmt: skip
 
     def column(quantity: Metric) -> ComputedColumn[Row[Run]]:
-        def value(row: Row[Run]) -> Cell | BootstrapEstimate:
-            if row.shown is None:
-                return MissingCell(row.series.missing()) if quantity is asked[0] else None
-            return builder.measures.of_run(quantity, row.shown)
-
         key, title = quantity.name.replace(" ", "_").replace(".", ""), quantity.name[0].upper() + quantity.name[1:]
-        return computed(key, title, value, quantity.unit, interval=True)
+        return part_column(key, title, partial(builder.measures.of_run, quantity), quantity.unit, interval=True)
 
     columns: list[ComputedColumn[Row[Run]]] = [
-        *table.series_columns(*IDENTITY),
-        *OF_RUN,
+        *PER_RUN,
         part_column("n", "n", lambda run: run.manifest.operations),
-        *map(column, asked),
+        table.with_reason(column(asked[0])),
+        *map(column, asked[1:]),
     ]
     chosen = builder.run_set.select()
     rows: list[Row[Run]] = [row for series in chosen for row in Row.of(series, series.runs)]
@@ -206,8 +194,7 @@ def _time_budget(builder: TableBuilder) -> Table:
         return 100 * dict(run.manifest.time_budget_ns).get(part, 0) / run.manifest.elapsed_ns
 
     columns: list[ComputedColumn[Row[Run]]] = [
-        *table.series_columns(*IDENTITY),
-        *OF_RUN,
+        *PER_RUN,
         part_column("elapsed", "Window", lambda run: run.elapsed_s, "s"),
         *(part_column(part, part.replace("_", " ").capitalize(), partial(share, part), "%") for part in STAGES),
         part_column("accounted", "Accounted for", lambda run: 100 - share(STAGES[-1], run), "%"),
@@ -231,12 +218,8 @@ def _cold_parts(builder: TableBuilder) -> Iterator[Table]:
         each, never = evicted[Evict.EACH], evicted[Evict.NEVER]
         for commits, seconds in metrics.FIRST_SECONDS.items():
             warm = partial(measures.hot, seconds, never)
-            states = (
-                partial(measures.hot, seconds, each),
-                partial(measures.cold, seconds, never),
-                partial(measures.cold, seconds, each),
-            )
-            costs = (attempt("s", partial(_less, state, warm)) for state in states)
+            states = ((measures.hot, each), (measures.cold, never), (measures.cold, each))
+            costs = (attempt("s", partial(_less, partial(of, seconds, series), warm)) for of, series in states)
             rows.append([title, mode, stack, commits, attempt("s", warm), *costs])
     columns = (
         *table.IDENTITY,

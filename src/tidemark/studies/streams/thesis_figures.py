@@ -14,7 +14,6 @@ import numpy as np
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from numpy.typing import NDArray
 
-from tidemark.analysis.formatting import MissingCell, attempt
 from tidemark.analysis.metrics import NotAvailable, require
 from tidemark.analysis.text_blocks import lowest_and_highest, sentence
 from tidemark.results.figures import plots, style
@@ -23,6 +22,7 @@ from tidemark.results.figures.panels import cpu_strips, scatter_panels
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import BATCH, SINGLE
+from tidemark.runs.views import all_runs
 from tidemark.studies.streams import published
 from tidemark.studies.streams.findings import trend
 from tidemark.studies.streams.metrics import GROWTH, HARNESS_RATE
@@ -43,27 +43,25 @@ def figure_specs() -> Iterator[FigureSpec]:
     for mode, first in ((SINGLE, 1), (BATCH, 7)):
         words = MODE_WORDS[mode]
         yield FigureSpec(f"figure-5.{first}", f"Events written by run, {words}", partial(totals, mode=mode))
-        for place, (what, draw) in enumerate(_KINDS.items(), 1):
-            title = f"{what}, {words}, {RUN_WORDS[FIRST_HOT]}"
-            yield FigureSpec(
-                f"figure-5.{first + place}", title, partial(draw, mode=mode, number=FIRST_HOT, title=title)
-            )
+        for place, what in enumerate(_KINDS, first + 1):
+            yield _of_one_run(f"figure-5.{place}", what, mode, FIRST_HOT)
     for mode, first in ((SINGLE, 1), (BATCH, 11)):
-        place = first
-        for what in _APPENDIX:
-            for number in (COLD, SECOND_HOT):
-                title = f"{what}, {MODE_WORDS[mode]}, {RUN_WORDS[number]}"
-                draw = partial(_KINDS[what], mode=mode, number=number, title=title)
-                yield FigureSpec(f"figure-A.{place}", title, draw, optional=number == SECOND_HOT)
-                place += 1
+        shown = [(what, number) for what in _APPENDIX for number in (COLD, SECOND_HOT)]
+        for place, (what, number) in enumerate(shown, first):
+            yield _of_one_run(f"figure-A.{place}", what, mode, number)
+
+
+def _of_one_run(name: str, what: str, mode: str, number: int) -> FigureSpec:
+    title = f"{what}, {MODE_WORDS[mode]}, {RUN_WORDS[number]}"
+    draw = partial(_KINDS[what], mode=mode, number=number, title=title)
+    return FigureSpec(name, title, draw, optional=number == SECOND_HOT)
 
 
 def components(context: FigureContext) -> DrawnFigure:
     """Draw the path of a trip from the file to a figure."""
     made = style.frame(style.PAGE, 1.42)
     axes = made.axes(0.1, 0.1, bottom=-0.38, height=1.8)  # no axis below needs the space
-    axes.set_xlim(0, 6.8)
-    axes.set_ylim(0.1, 1.9)
+    axes.set(xlim=(0, 6.8), ylim=(0.1, 1.9))
     axes.set_axis_off()  # drawn with matplotlib directly: seaborn draws data, and there is none
     systems = context.run_set.select(harness=False)
     clients = ", ".join(dict.fromkeys(s.runs[0].manifest.system.client for s in systems if s.runs)) or "client"
@@ -108,23 +106,20 @@ def components(context: FigureContext) -> DrawnFigure:
     notes = [
         "Blue boxes are Tidemark's; orange boxes are other programs, in their own processes except for the client."
     ]
-    runs = [run for series in systems for run in series.runs]
     shown = "A trip passes from the file through Kafka and the harness into a table; the samples become the results."
-    drawn = context.finish(made, "The components of a measurement", notes, runs, shown)
+    drawn = context.finish(made, "The components of a measurement", notes, all_runs(systems), shown)
     return replace(drawn, notes=tuple(notes))  # it shows no run, so no warning about a run applies
 
 
 def threads(context: FigureContext) -> DrawnFigure:
     """Draw figure 4.2: the events of a window by the number of client threads."""
     chosen = context.run_set.select(sweep=THREADS)
-    if not any(series.runs for series in chosen):
-        raise NotAvailable("the configuration has no sweep 'threads', or none of its runs succeeded")
     named = {
         f"{series.title}, {series.threads} thread{'s' if series.threads > 1 else ''}": series
         for series in sorted(chosen, key=lambda each: (each.title, each.threads))
     }
     rows = [(name, series, [plots.Count(run.manifest.events) for run in series.runs]) for name, series in named.items()]
-    runs = [run for series in named.values() for run in series.runs]
+    runs = require(all_runs(named.values()), "the configuration has no sweep 'threads', or none of its runs succeeded")
     windows = sorted({round(run.manifest.window_s) for run in runs})
     printed = {
         name: _in_own_window(series, [count], published.THREADS_WINDOW_S)
@@ -137,14 +132,8 @@ def threads(context: FigureContext) -> DrawnFigure:
     notes = [f"A point is a run. This machine has {machine.threads} hardware threads."]
     notes += [_ticks_note(published.THREADS_WINDOW_S, runs), published.threads_words()]
     notes += context.run_set.notes
-    shown = lowest_and_highest(
-        "The number of events",
-        [
-            (float(run.manifest.events), name.replace(", ", " with "))
-            for name, each in named.items()
-            for run in each.runs
-        ],
-    )
+    events = [(each.value, name.replace(", ", " with ")) for name, _, found in rows for each in found]
+    shown = lowest_and_highest("The number of events", events)
     return context.finish(made, "Events written with one thread and with more", notes, runs, shown)
 
 
@@ -152,39 +141,27 @@ def batch_sizes(context: FigureContext) -> DrawnFigure:
     """Draw harness throughput by batch size, to show where each system's curve bends."""
     chosen = [series for series in context.run_set.select(sweep=BATCH_SIZE, harness=False) if series.runs]
     require(chosen, "the configuration has no sweep 'batch-size', or none of its runs succeeded")
-    made = style.frame(style.COLUMN, 1.9)
-    axes = made.axes(0.6, 1.1)
-    runs: list[Run] = []
-    largest: dict[str, float] = {}
-    points: list[dict[str, object]] = []
-    for series in sorted(chosen, key=lambda each: each.batch_size):
-        found = attempt(HARNESS_RATE.unit, partial(context.measures.of_run, HARNESS_RATE, series.runs[-1]))
-        if isinstance(found, MissingCell):
-            continue
-        runs.append(series.runs[-1])
-        points += plots.rows_of(found, system=series.title, rows=series.batch_size)
-        largest[series.title] = found.value
-    require(points, "no run of the sweep 'batch-size' has a rate")
+    made, axes = style.single(style.COLUMN, 1.9, 0.6, 1.1)
+    by_size = sorted(chosen, key=lambda each: each.batch_size)
+    drawn = plots.valued(lambda each: context.measures.of_run(HARNESS_RATE, each.runs[-1]), by_size)
+    require(drawn, "no run of the sweep 'batch-size' has a rate")
+    largest = {series.title: rate.value for series, rate in drawn}
+    points = [row for each, rate in drawn for row in plots.rows_of(rate, system=each.title, rows=each.batch_size)]
     order = sorted(largest, key=largest.__getitem__, reverse=True)  # the order of the lines' ends, from the top
     points.sort(key=lambda point: order.index(str(point["system"])))
     plots.lines(axes, points, "rows", "value", context.look, legend=True)
-    plots.log_axis(axes)
-    plots.log_axis(axes, "y")
-    axes.grid()
-    axes.set_xlabel("events per write, log scale")
-    axes.set_ylabel("events/s in the window, log scale")
+    plots.log_axes(axes, "events per write, log scale", "events/s in the window, log scale")
     plots.legend_beside(axes)
     notes = ["Points are the last run of each series; vertical lines are the 95 % interval within that run."]
-    shown = lowest_and_highest(
-        "With the largest batches, throughput", [(largest[name], name) for name in reversed(order)]
-    )
+    shown = lowest_and_highest("With the largest batches, throughput", [(rate, name) for name, rate in largest.items()])
+    runs = [series.runs[-1] for series, _ in drawn]
     return context.finish(made, "Throughput by batch size", notes, runs, shown)
 
 
 def totals(context: FigureContext, mode: str) -> DrawnFigure:
     """Draw figures 5.1 and 5.7: the events of each run."""
     chosen = context.series(mode)
-    runs = [run for series in chosen for run in series.runs]
+    runs = all_runs(chosen)
     commits = sorted({run.manifest.commits_wanted for run in runs} - {0})
     by_commits = bool(commits)  # such windows differ in length
 

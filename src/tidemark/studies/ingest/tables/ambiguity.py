@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tidemark.analysis.formatting import Cell, MissingCell, listed, number
+from tidemark.analysis.formatting import listed, number
 from tidemark.analysis.metrics import require
 from tidemark.analysis.statistics import Estimate, at_most, exact_share, product
 from tidemark.results.report.summary_table import with_runs
@@ -129,15 +129,12 @@ def _ambiguity(builder: TableBuilder) -> Table:
     def count(key: str, title: str) -> ComputedColumn[Row[Pair]]:
         return part_column(key, title, lambda pair: getattr(pair[1], key))
 
-    def server(row: Row[Pair]) -> Cell:
-        return row.shown[0].server if row.shown else MissingCell(row.series.missing())
-
     def limit(pair: Pair) -> str:
         return pair[0].time_limit or ("no server" if pair[0].server == LOCAL_DISK else "none that can be set")
 
     columns: list[ComputedColumn[Row[Pair]]] = [
         *table.series_columns(SYSTEM_OF_SERIES),
-        table.computed("server", "Commit goes to", server),
+        table.with_reason(part_column("server", "Commit goes to", lambda pair: pair[0].server)),
         part_column("time_limit", "Client's time limit", limit),
         count("fault", "Hit"),
         count("retry", "Policy"),

@@ -153,9 +153,7 @@ def _faults(builder: TableBuilder) -> Table:
 
     columns: list[ComputedColumn[Row[tuple[Killed, Kills]]]] = [
         *table.series_columns(table.SYSTEM_OF_SERIES),
-        table.computed(
-            "victim", "Killed", lambda row: row.shown[1].title if row.shown else MissingCell(row.series.missing())
-        ),
+        table.with_reason(part_column("victim", "Killed", lambda found: found[1].title)),
         part_column("retry", "Unknown is sent again", lambda found: retry_of(found[0].series)),
         part_column("verdict", "Verdict", lambda found: found[1].verdict),
         part_column("kills", "Kills", lambda found: len(found[1].each)),
@@ -268,11 +266,6 @@ class Cuts(Trials[record.PowerCut]):
         return cls(series, tuple(run.record(record.PowerCutRecord).cut for run in series.runs))
 
     @property
-    def asked(self) -> str:
-        """The durability level requested from the system."""
-        return str(self.series.runs[0].manifest.system.durability_level)
-
-    @property
     def oldest_lost_s(self) -> float | None:
         return max((cut.oldest_lost_s for cut in self.each if cut.oldest_lost_s is not None), default=None)
 
@@ -309,10 +302,8 @@ def _power_cut(builder: TableBuilder) -> Table:
 
     columns: list[ComputedColumn[Row[Cuts]]] = [
         *table.series_columns(table.SYSTEM_OF_SERIES),
-        part_column("asked", "Durability asked for", lambda cuts: cuts.asked),
-        table.computed(
-            "verdict", "Verdict", lambda row: row.shown.verdict if row.shown else MissingCell(row.series.missing())
-        ),
+        part_column("asked", "Durability asked for", lambda cuts: cuts.series.runs[0].manifest.system.durability_level),
+        table.with_reason(part_column("verdict", "Verdict", lambda cuts: cuts.verdict)),
         part_column("level", "Class", lambda cuts: cuts.level),
         part_column("cuts", "Cuts", lambda cuts: len(cuts.each)),
         part_column("with_loss", "Cuts with a loss", lambda cuts: cuts.with_loss),

@@ -280,9 +280,7 @@ def _whole(series: Series, operation: str, kept: Sequence[Kept]) -> list[Cell]:
         footprint.data_bytes,
         footprint.metadata_files,
         footprint.metadata_bytes,
-        sum(each.count for each in reads),
-        sum(each.failed for each in reads),
-        sum(each.backwards for each in reads),
+        *(sum(getattr(each, name) for each in reads) for name in ("count", "failed", "backwards")),
         *(
             float(np.median(times)) if len(times := np.concatenate([getattr(each, name) for each in reads])) else None
             for name in ("during_ms", "between_ms")

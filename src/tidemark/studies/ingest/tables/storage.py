@@ -263,9 +263,8 @@ def _made(age: Age) -> str:
 
 
 def _ages(builder: TableBuilder) -> Table:
-    chosen, rows = aged_series(builder.run_set), list[Row[Age]]()
-    for series in chosen:
-        rows += Row.of(series, ages_of(series), "" if series.runs else series.missing())
+    chosen = aged_series(builder.run_set)
+    rows = [row for each in chosen for row in Row.of(each, ages_of(each), "" if each.runs else each.missing())]
     columns: list[table.ComputedColumn[Row[Age]]] = [
         *table.series_columns(SYSTEM_OF_SERIES),
         table.part_column("age", "Commits before", lambda age: age.age),
