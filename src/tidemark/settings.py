@@ -214,7 +214,10 @@ class CommonSettings:
     ] = None
     budget_minutes: Annotated[
         Annotated[float, Meta(ge=0, le=1_000_000)] | None,
-        about("Minutes after which no further block of rounds begins, instead of the protocol's; 0: without a limit."),
+        about(
+            "Minutes of measuring a study after which no further block of its rounds begins, instead of the "
+            "protocol's; 0: without a limit."
+        ),
     ] = None
     studies: Annotated[
         OneOrMore[str],

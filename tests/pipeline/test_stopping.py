@@ -126,6 +126,19 @@ def test_goal_of_the_command_line_replaces_the_protocols() -> None:
         make_plan(load(SHIPPED, [own, "protocol=own"]))
 
 
+def test_other_studies_take_no_time_of_the_rounds(tmp_path: Path) -> None:
+    """Plan hours of another study, which would have ended the rounds after the first block."""
+    workspace, own = Workspace(tmp_path), ["streams.systems={delta-rs: {}}", "streams.modes=[single]"]
+    plan = make_plan(load(SHIPPED, [*own, "studies=[streams, lhbench]"]), tmp_path)
+    plan.write(workspace)
+    first, second, *_ = [job for job in plan.jobs() if job[0].study == "streams"]
+    Outcome("complete", None, 0, (1,)).write(outcome_path(workspace, first[0]))
+    others = likely_seconds(each for each in plan.series if each.study == "lhbench")
+    assert others > 60 * plan.goal.minutes and second[0].block == 2
+    assert over(second, plan.goal, workspace) is None
+    assert plan.seconds == pytest.approx(make_plan(load(SHIPPED, own)).seconds + others)
+
+
 def test_rounds_that_were_left_out_are_due_again_for_another_goal(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     plan = make_plan(load(SHIPPED, ["streams.systems={delta-rs: {}}", "streams.modes=[single]"]), tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import random
 import subprocess
@@ -60,13 +61,16 @@ class Plan:
     def seconds(self) -> float:
         """Expected seconds of measuring and of making results once all is set up.
 
-        A goal's minutes are the limit, unless the first block of rounds and the series after the rounds take longer.
+        A goal's minutes are the limit of a study with rounds, unless its first block of rounds and its series after the
+        rounds take longer.
         """
-        seconds = likely_seconds(self.series) + RESULTS_SECONDS
-        if not self.goal.minutes:
-            return seconds
-        always = likely_seconds(each for each in self.series if not each.in_round or each.block == 1)
-        return min(seconds, max(60 * self.goal.minutes, always + RESULTS_SECONDS))
+        seconds = RESULTS_SECONDS
+        for study in dict.fromkeys(each.study for each in self.series):
+            own = [each for each in self.series if each.study == study]
+            always = likely_seconds(each for each in own if not each.in_round or each.block == 1)
+            limit = max(60 * self.goal.minutes - RESULTS_SECONDS, always) if self.goal.minutes else math.inf
+            seconds += min(likely_seconds(own), limit)
+        return seconds
 
     def jobs(self) -> tuple[tuple[SeriesSpec, ...], ...]:
         """Return what is measured in one go: the series of a block of rounds, or a series by itself, in order."""

@@ -34,12 +34,12 @@ def over(
 ) -> tuple[str, bool] | None:
     """Return why the block of the series `specs` is not measured any more; None if it is to be measured.
 
-    The second value is True if the block before it was measured. `python` has the analysis's libraries, which that of a
-    stack lacks.
+    The second value is True if the block before it was measured. The goal's minutes are those of its study. `python`
+    has the analysis's libraries, which that of a stack lacks.
     """
     if goal == Goal():
         return None
-    planned = PlanFile.read(workspace.plan).series
+    planned = [each for each in PlanFile.read(workspace.plan).series if each.study == specs[0].study]
     series = [SeriesSpec.read(workspace.root / each.directory / "spec.json") for each in planned]
     block, done = specs[0].block, specs[0].repeat - 1
     of_block = [spec for spec in series if spec.block == block]  # those of other stacks included

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from tidemark.settings import UNIQUE, Count, Protocols, Seconds, Systems, about, one_of_these, shipped
+from tidemark.settings import Count, OneOrMore, Protocols, Seconds, Systems, about, one_of_these, shipped
 
 DEFAULTS = shipped(__file__)
 
-Sweeps = Annotated[tuple[str, ...], Meta(min_length=1), UNIQUE]
-Modes = Annotated[tuple[Annotated[str, one_of_these("single", "batch")], ...], Meta(min_length=1), UNIQUE]
+Sweeps = OneOrMore[str]
+Modes = OneOrMore[Annotated[str, one_of_these("single", "batch")]]
 
 
 class Protocol(Struct, frozen=True, kw_only=True):
@@ -62,7 +62,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
     ] = 0
     budget_minutes: Annotated[
         Annotated[float, Meta(ge=0, le=1_000_000)],
-        about("Minutes after which no further block of rounds is begun; 0: without a limit."),
+        about("Minutes of measuring this study after which no further block of rounds is begun; 0: without a limit."),
     ] = 0
     twin: Annotated[
         bool,
@@ -108,9 +108,7 @@ class Sweep(Struct, frozen=True, kw_only=True):
         ),
     ]
     values: Annotated[
-        tuple[Annotated[Any, Meta(extra_json_schema={"type": ["integer", "string", "boolean"]})], ...],
-        Meta(min_length=1),
-        UNIQUE,
+        OneOrMore[Annotated[Any, Meta(extra_json_schema={"type": ["integer", "string", "boolean"]})]],
         about("The values that it takes."),
     ]
     systems: (
