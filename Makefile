@@ -20,7 +20,7 @@ test: ## Run the default tests: units, results, one write and read of each syste
 integration: ## Also conformance, servers, the browser and slow results (15 minutes)
 	./tidemark test --integration
 
-everything: ## Also every study's pipeline, kills, faults, stacks and Nix (about 50 minutes); CI runs this
+everything: ## Also every study's pipeline, kills, faults, stacks and Nix (45 minutes, more on a slow machine); CI runs this
 	./tidemark test --all
 
 study: ## Run the tests of one study: make study NAME=freshness

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import shlex
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
-from tidemark.analysis.formatting import Cell, number
+from tidemark.analysis.formatting import Cell, listed, number
 from tidemark.analysis.statistics import Estimate
 from tidemark.config import load
 from tidemark.errors import ConfigError, Incomparable
@@ -225,7 +226,9 @@ def caveats(kept: Path) -> Iterator[str]:
     rows = storage(kept)
     far = max((row["rtt"] for row in rows if isinstance(row["rtt"], int)), default=0)
     found = _listed({str(row["system"]): row["commit_p50"] for row in rows if far and row["rtt"] == far}, "ms")
-    distant = f" Time of a commit to S3, {far} ms away, with the catalog beside the writer: {found}."
+    of_ingest = (each.about.stacks for each in content.read_references(kept) if each.about.study == "ingest")
+    where = f"{far} ms away, with the catalog beside the writer{_apart(chain.from_iterable(of_ingest))}"
+    distant = f" Time of a commit to S3, {where}: {found}."
     yield (
         "**On object storage the gap changes**, as each commit waits for several round trips."
         f"{distant if found else ''} → [What a distance adds](docs/anatomy.md#what-a-distance-adds)"
@@ -240,23 +243,41 @@ def caveats(kept: Path) -> Iterator[str]:
         "**Tables without maintenance slow down for longer than 100 commits.** "
         f"→ [Old tables]({front.study_page('ingest')}#old-tables) has commit 10,000."
     )
-    ages = dict[str, Cell]()
-    if (path := kept / "freshness" / content.TABLES / "matrix.json").is_file():
-        ages = {str(row["system"]): row["age_p99"] for row in records(read_table(path))}
+    path = kept / "freshness" / content.TABLES / "matrix.json"
+    rows = records(read_table(path)) if path.is_file() else []
+    found = _listed({str(row["system"]): row["age_p99"] for row in rows}, "s")
     often = "Time until a reader of local files sees 99 of 100 events, with a commit every second"
-    seen = f" {often}: {found}." if (found := _listed(ages, "s")) else ""
+    seen = f" {often}{_apart(str(row['stack']) for row in rows)}: {found}." if found else ""
     yield f"**Freshness is another question than speed.**{seen} → [Freshness]({front.study_page('freshness')})"
     yield (
-        "**A write that has returned is not equally safe everywhere.** DuckLake and Iceberg flush the catalog's commit "
-        "to the disk; Delta leaves data and log in the page cache. `durability: full` has all of them flush, as far as "
-        "the clients allow. → [What a number means](docs/trust.md)"
+        "**A write that has returned does not survive a power cut by default.** DuckLake and Iceberg flush the "
+        "catalog's commit to the disk, but not the files that it names; Delta flushes neither. After a cut no such "
+        "table could be read ([finding](docs/findings.md#power-failure)). `durability: full` has all of them flush, as "
+        "far as the clients allow. → [What a number means](docs/trust.md)"
     )
 
 
+def _apart(stacks: Iterable[str]) -> str:
+    """Return words that say that numbers of another study are of other runs, and of which stacks; empty without any."""
+    named = [f"`{name}`" for name in dict.fromkeys(stacks)]
+    return f" (other runs, stack {listed(named)})" if named else ""
+
+
 def _listed(found: Mapping[str, Cell], unit: str) -> str:
-    """Return each name with its estimate, the smallest first, with two significant digits; empty without any."""
-    known = sorted((each.value, name) for name, each in found.items() if isinstance(each, Estimate))
-    return "; ".join(f"{name} {number(value, 2)} {unit}" for value, name in known)
+    """Return each name with its estimate, the smallest first; empty without any.
+
+    Numbers have two significant digits. An interval is shown if its upper end is more than twice its lower one.
+    """
+    known = [(name, each) for name, each in found.items() if isinstance(each, Estimate)]
+    return "; ".join(
+        f"{name} {number(each.value, 2)} {unit}{_wide(each)}" for name, each in sorted(known, key=lambda x: x[1].value)
+    )
+
+
+def _wide(found: Estimate) -> str:
+    if not found.low or not found.high or found.high <= 2 * found.low:
+        return ""
+    return f" [{number(found.low, 2)}, {number(found.high, 2)}]"
 
 
 def build_artifact(configuration: Path, kept: Path) -> dict[str, str]:

@@ -99,8 +99,9 @@ def _start(efforts: Sequence[Effort]) -> Iterator[str]:
         "`reference/`. [Findings](docs/findings.md) are what was found in addition to the claims.\n"
     )
     yield (
-        "You need Linux (x86_64), Python 3.12 (or `uv` or `pip`, which get it), two processors, 8 GB of memory and 10 "
-        "GB of disk; no root, no Docker. `./tidemark doctor` shows what your machine lacks; `./tidemark test` runs the "
+        "Clone the repository (README.md), and type all commands in its folder. You need Linux (x86_64), Python 3.12 "
+        "(or `uv` or `pip`, which get it), two processors, 8 GB of memory, 10 GB of disk and, the first time, a "
+        "network; no root, no Docker. `./tidemark doctor` shows what your machine lacks; `./tidemark test` runs the "
         "tests. `smoke` shows that a study works, `quick` gives first results. Times are of two processors and begin "
         "when all is set up.\n"
     )
