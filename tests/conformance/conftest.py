@@ -70,8 +70,6 @@ WITHOUT_A_STACK = (
 )
 OF_SERVERS = {
     "test_catalogs_server_writes_its_metadata_to_the_object_store",
-    "test_commits_to_nessie_are_hit",
-    "test_full_durability_leaves_out_no_file_of_a_write",
     "test_secret_key_is_exposed_nowhere",
     "test_faulty_server_is_detected",
     "test_configured_round_trip_is_between_writers_and_files",

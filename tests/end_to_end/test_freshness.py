@@ -12,7 +12,7 @@ from tidemark.pipeline.commit_costs import POLICIES, keep_costs, read_costs
 from .conftest import MakeSandbox
 from .sandbox import Sandbox
 
-RATE, KILLS = 200, 1
+RATE, KILLS = 200, 2
 SYSTEMS = {"delta-rs": {}, "connect": {"like": "kafka-connect-iceberg", "prompt": True}}
 SMOKE = {
     "policies": [],

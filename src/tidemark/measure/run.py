@@ -20,7 +20,7 @@ from tidemark.runs.circumstances import Harness, Interference
 from tidemark.runs.manifest import Manifest, SeriesPart, write_run
 from tidemark.runs.outcome import DISTURBED
 from tidemark.runs.proofs import ColdProof
-from tidemark.runs.serde import pairs, picked, values_of
+from tidemark.runs.serde import pairs, picked
 from tidemark.runs.spec import FORMAT
 from tidemark.services.base import files_below
 
@@ -88,7 +88,11 @@ def measure_run(
             producer=description.producer,
             sampler_cpu_s=watch.sampler.cpu_s,
             disk=watch.disk(test_bed.rest_bytes),
-            **values_of(findings),
+            oracle=findings.oracle,
+            flush=findings.flush,
+            merge=findings.merge,
+            footprint=findings.footprint,
+            footprint_after_flush=findings.footprint_after_flush,
             logical_bytes=description.logical_bytes,
             history=before.history,
             found=pairs(description.found),

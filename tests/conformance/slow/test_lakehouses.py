@@ -30,13 +30,12 @@ KEY = ("k", "day")
 BY_DAY = "SELECT day, count(*), sum(price), avg(price) FROM sales GROUP BY day"
 BASE = "SELECT range AS k, range % 5 AS day, CAST(range / 4 AS DECIMAL(7, 2)) AS price, 'w' || range AS word FROM range"
 SETS = ("SELECT * REPLACE (price + 1 AS price) FROM ({base}(10, 30))", "({base}(25, 120))")
-IN_A_PIPELINE = "delta-on-spark"  # tests/end_to_end/test_lhbench.py loads, merges into and compacts its tables
 # Their libraries are fetched only for them.
 OF_2022 = [name for name, kind in of_kind(SqlEngineTable).items() if issubclass(kind.needs[0], SparkBefore)]
-SLOW = pytest.mark.long(reason="another mode or release of a format, or one that a pipeline tests, takes as long again")
+SLOW = pytest.mark.long(reason="another mode or release of a format takes as long again")
 # Each format as shipped, and formats with two modes in the other one as well, which takes as long again.
 VARIANTS: Sequence[Any] = [
-    *(pytest.param((name, {}), marks=SLOW if name in (*OF_2022, IN_A_PIPELINE) else (), id=name)
+    *(pytest.param((name, {}), marks=SLOW if name in OF_2022 else (), id=name)
       for name in of_kind(SqlEngineTable)),
     *(pytest.param((name, {"mode": COPY_ON_WRITE}), marks=SLOW, id=f"{name}-cow")
       for name, kind in of_kind(SqlEngineTable).items() if hasattr(kind.Options(), "mode") and name not in OF_2022),

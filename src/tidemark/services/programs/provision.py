@@ -181,7 +181,7 @@ def _fetch(name: str, jars: list[Jar], folder: Path) -> None:
             fetched.replace(folder / jar.file)
             return jar.artifact
 
-        with ThreadPoolExecutor(CONNECTIONS) as pool:  # after an error no further jar is begun
+        with ThreadPoolExecutor(CONNECTIONS) as pool:  # an error ends it, once the jars under way are done
             for done, artifact in enumerate(pool.map(fetch, jars), 1):
                 progress.update(done, artifact)
     sync_directory(folder)
