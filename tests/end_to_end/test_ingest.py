@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pyarrow.parquet as pq
 import pytest
 
@@ -15,8 +19,9 @@ from tidemark.studies.ingest.window.ambiguity import Attempted
 from tidemark.studies.ingest.window.one_client import Added, AtAge
 
 from .conftest import MakeSandbox
-from .sandbox import Sandbox
+from .sandbox import Sandbox, finish, words_of
 
+SNAKEMAKE = "tidemark.pipeline.launch"
 WRITERS = 4
 COUNTED = ("plan", "read", "commit")  # operations at each age
 SYSTEMS = {"delta-rs": {}, "iceberg-duckdb": {}, "ducklake-inlined": {}}
@@ -42,12 +47,31 @@ CUTS = 0 if power.why_not() else 2  # with the default durability, and with ever
 
 
 @pytest.fixture(scope="module")
-def done(make_sandbox: MakeSandbox) -> Sandbox:
+def made(make_sandbox: MakeSandbox) -> tuple[Sandbox, int]:
+    """Return the sandbox when everything is made, and the most threads that Snakemake had by then."""
     ingest = {"systems": SYSTEMS, "protocols": {"smoke": SMOKE}, "rows": 20, "uncounted": 2}
     sandbox = make_sandbox({"studies": ["ingest"], "protocol": "smoke", "ingest": ingest})
-    made = sandbox.run("all")
-    assert made.returncode == 0, made.stdout
-    return sandbox
+    process, most = sandbox.start("all"), 0
+    with ThreadPoolExecutor() as pool:
+        ended = pool.submit(finish, process)
+        while not ended.done():
+            with suppress(psutil.Error):  # it ended
+                threads = [each.num_threads() for each in sandbox.processes() if SNAKEMAKE in words_of(each)]
+                most = max(most, *threads, 0)
+            time.sleep(1)
+    assert process.returncode == 0, ended.result().stdout
+    return sandbox, most
+
+
+@pytest.fixture(scope="module")
+def done(made: tuple[Sandbox, int]) -> Sandbox:
+    return made[0]
+
+
+def test_snakemake_waits_while_a_series_is_measured(made: tuple[Sandbox, int]) -> None:
+    """Count its threads: if it limits jobs a second, each job that ended leaves one that looks at all waiting jobs."""
+    sandbox, most = made
+    assert 1 <= most < len(sandbox.outcomes()) / 2
 
 
 def test_every_run_is_checked_and_lossless_runs_are_exact(done: Sandbox) -> None:

@@ -16,7 +16,7 @@ import pytest
 from tidemark.config import DisturbanceConfig
 from tidemark.machine import watch as watch_module
 from tidemark.machine.disk import Settled
-from tidemark.machine.processes import MachineTimes
+from tidemark.machine.processes import MachineTimes, Others, cpu_seconds
 from tidemark.machine.sampler import Group
 from tidemark.machine.watch import Watch, _Clocks
 
@@ -60,6 +60,25 @@ def test_foreign_work_is_detected_and_named_and_that_of_a_group_is_not(folder: P
         assert max(each or 0 for each in known.sampler.series.groups["server"]) > 20
     finally:
         os.kill(pid, 9)
+
+
+def test_work_of_a_killed_process_of_a_group_is_not_foreign(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have nothing else use the machine: a process of the group runs for a second, is killed and waited for."""
+    busy = subprocess.Popen([sys.executable, "-c", BUSY])
+
+    def told() -> MachineTimes:
+        spent, running = os.times(), [busy.pid] if busy.returncode is None else []
+        ended = spent.children_user + spent.children_system
+        return MachineTimes(programs=ended + sum(map(cpu_seconds, running)), interrupts=0.0, stolen=0.0, idle=0.0)
+
+    monkeypatch.setattr(watch_module, "machine_times", told)
+    monkeypatch.setattr(watch_module, "others", lambda _ours: Others(0.0, {}))
+    watch = Watch(folder, {"harness": HARNESS, "writers": Group(lambda: [busy.pid] * (busy.returncode is None))}, ())
+    with watch:
+        time.sleep(1.2)
+        busy.kill()
+        busy.wait()
+    assert watch.interference(BOUNDS).foreign_cores == pytest.approx(0, abs=0.05)
 
 
 def test_share_of_the_hypervisor_is_steal_and_not_foreign_work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,8 @@ sys.path.insert(0, str(ROOT / "src"))
 # memory while a series is made cold.
 sys.modules.setdefault("pyarrow", None)
 
+from snakemake.settings.types import MaxJobsPerTimespan
+
 from tidemark import code
 from tidemark.errors import RebootNeeded
 from tidemark.paths import Workspace
@@ -40,6 +42,10 @@ PLAN = enter(
     workflow.configfiles[0] if workflow.configfiles else "config.yaml",
 )
 WORKSPACE = Workspace(Path.cwd())
+# Snakemake limits the jobs that start in a second. For that, each job that ends leaves a timer behind, which looks at all
+# waiting jobs each second until the plan ends: after 77 series, a quarter of a core while others are measured. As a limit
+# that is false there is none.
+MaxJobsPerTimespan.__bool__ = lambda limit: False
 # Series that are measured more than once are measured in rounds, and 'tidemark all' makes results after each: the round
 # decides the inputs of the results. None, as for a plain 'snakemake': the results are made once, of everything.
 ROUND = asked_for(PLAN)

@@ -113,7 +113,10 @@ class Watch:
         return {name: sent_bytes(self._groups[name].pids()) for name in self._sent}
 
     def _used(self) -> float:
-        return sum(group.cpu_seconds() or 0.0 for group in self._groups.values())
+        """Return the CPU seconds of the groups, and of all that this process started and that ended, killed or not."""
+        spent = os.times()
+        ended = spent.children_user + spent.children_system
+        return ended + sum(group.living_seconds() for group in self._groups.values())
 
     def disk(self, rest_bytes: int | None) -> Disk:
         known = self.sampler.disk.device is not None
