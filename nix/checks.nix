@@ -8,9 +8,9 @@
   tested,
 }:
 let
-  # A writable copy without byte code.
+  # A writable copy.
   workspace = from: ''
-    export HOME=$TMPDIR PYTHONDONTWRITEBYTECODE=1 TIDEMARK_CACHE=${programs}
+    export HOME=$TMPDIR TIDEMARK_CACHE=${programs}
     cp -r ${from} workspace
     chmod -R u+w workspace
     cd workspace

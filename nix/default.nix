@@ -31,7 +31,13 @@ let
         in
         builtins.elem (builtins.head (builtins.split "/" below)) kept && baseNameOf path != "__pycache__";
     };
-  source = part "tidemark-source" [
+  # With byte code, as in the environments: a process that starts cannot add it to the store.
+  source = pkgs.runCommand "tidemark-source" { } ''
+    cp -r ${withoutByteCode} $out
+    chmod -R u+w $out
+    ${environment}/bin/python -m compileall -qq -j 0 --invalidation-mode unchecked-hash $out/src
+  '';
+  withoutByteCode = part "tidemark-source" [
     "CITATION.cff"
     "Snakefile"
     "config.yaml"

@@ -1,8 +1,9 @@
 """Tiers of tests, by folder, and the command that runs them: `./tidemark test`.
 
 A folder belongs to the tier that names it or the nearest folder above it; a folder that no tier names is refused. The
-tiers run one after the other, each in several processes; tests marked `alone` follow in one. A failing test is printed
-when it fails. At the end come the time of each tier, against its budget, and the slowest tests.
+tiers run one after the other, each in several processes; tests marked `alone` follow in one. While the first one runs,
+servers and environments of the others are fetched. A failing test is printed when it fails. At the end come the time
+of each tier, against its budget, and the slowest tests.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ import os
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 from tidemark.process_lifetime import heed_interruptions, run_guarded
 
@@ -124,31 +128,55 @@ def minutes(seconds: float) -> str:
     return f"{int(seconds) // 60} min {int(seconds) % 60:02} s"
 
 
-def python(module: str, *words: str) -> int:
-    """Run a module and return its exit code; raise KeyboardInterrupt if it was interrupted."""
-    status = run_guarded([sys.executable, "-m", module, *words])
+def python(module: str, *words: str, **options: Any) -> int:
+    """Run a module and return its exit code; raise KeyboardInterrupt if it was interrupted. `options` go to Popen."""
+    status = run_guarded([sys.executable, "-m", module, *words], **options)
     if status is None:
         raise KeyboardInterrupt
     return status
 
 
-def set_up(whole: bool) -> int:
-    """Fetch the programs and make the environments that tests use, all or those of the default tier."""
-    tools = sorted(path.stem for path in (TESTS.parent / "envs" / "tools").glob("*.lock")) if whole else TOOLS
-    failed = python("tidemark", "provision", *([] if whole else PROGRAMS))
-    return failed or next(filter(None, (python("tidemark", "tool", name) for name in tools)), 0)
+def set_up(programs: Sequence[str], tools: Iterable[str], **options: Any) -> int:
+    """Fetch programs, all if none is named, and make environments of tools; return the first exit code other than 0."""
+    failed = python("tidemark", "provision", *programs, **options)
+    return failed or next(filter(None, (python("tidemark", "tool", name, **options) for name in tools)), 0)
+
+
+class SetUp(Thread):
+    """Fetches what the later tiers use. It waits for the network half of the time, so that other tests can run."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)  # an interrupted process does not wait for it, and its children end as well
+        self.log, self.status = REPORTS / "set-up.log", 1
+        self.start()
+
+    def run(self) -> None:
+        tools = sorted(path.stem for path in (TESTS.parent / "envs" / "tools").glob("*.lock"))
+        with self.log.open("w") as log:
+            self.status = set_up((), tools, stdout=log, stderr=log)
+
+    def end(self) -> int:
+        """Wait until everything is there, and return the exit code; if it is not 0, print what was said."""
+        self.join()
+        if self.status:
+            print(self.log.read_text(), file=sys.stderr)
+        return self.status
 
 
 def run(chosen: tuple[Tier, ...], long: bool) -> int:
     """Run the chosen tiers and return the first exit code that is not 0; the JUnit reports are kept in `REPORTS`."""
     began = time.monotonic()
-    if status := set_up(whole=len(chosen) > 1):
+    REPORTS.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if status := set_up(PROGRAMS, TOOLS):
         return status
+    rest = SetUp() if len(chosen) > 1 else None
     lines, slowest = [f"{'set-up':12} {minutes(time.monotonic() - began)}, counted in no tier"], []
     failed, began, which = 0, time.monotonic(), "" if long else " and not long"
     for tier in chosen:
         started = time.monotonic()
         for when, options in (("not alone", ["-n", str(tier.processes), *PARALLEL]), ("alone", [])):
+            if when == "alone" and rest and (status := rest.end()):
+                return status
             report = REPORTS / f"{tier.name}-{when.replace(' ', '-')}.xml"
             report.unlink(missing_ok=True)
             words = ["-m", f"{tier.name} and {when}{which}", f"--junitxml={report}", *options]

@@ -61,7 +61,8 @@ class Sandbox:
 
     def __init__(self, root: Path, cache: Path, config: dict[str, Any]) -> None:
         self.root, self.cache = root, cache
-        for name in repository_files():
+        compiled = [path.relative_to(REPOSITORY) for path in REPOSITORY.glob("src/**/*.pyc")]  # valid: times are kept
+        for name in (*repository_files(), *compiled):
             source, target = REPOSITORY / name, root / name
             if source.is_file():
                 target.parent.mkdir(parents=True, exist_ok=True)

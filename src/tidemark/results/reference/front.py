@@ -148,8 +148,12 @@ def _matrix(place: Path, kept: Path, questions: Sequence[SummaryMetric]) -> Iter
     if path.is_file():
         whole = path.relative_to(kept.parent).as_posix()
         matrix = read_table(path)
-        asked = usual_columns(questions, [column.key for column in matrix.columns])
-        yield from ("", narrow(matrix, asked).grid(), "", f"All columns: [`{whole}`]({UP}{whole}).")
+        there = [column.key for column in matrix.columns]
+        for mode in dict.fromkeys(each.mode for each in questions):  # a table each: pages are not as wide as all of it
+            asked = usual_columns([each for each in questions if each.mode == mode], there)
+            shown = narrow(matrix, asked)
+            yield from ("", shown.grid()) if any(column.interval for column in shown.columns) else ()
+        yield from ("", f"All columns: [`{whole}`]({UP}{whole}).")
 
 
 def narrow(matrix: Table, asked: Collection[str]) -> Table:
