@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.tiers import QUICK_JVM, TIERS, tier_of
+from tests.tiers import ALONE, QUICK_JVM, TIERS, tier_of
 
 from tidemark.paths import Workspace
 from tidemark.services.programs import java
@@ -39,6 +39,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for mark in item.iter_markers():
             if mark.name in NEED_A_REASON and not mark.kwargs.get("reason"):
                 raise pytest.UsageError(f"{item.nodeid}: give the mark '{mark.name}' a reason")
+            if mark.name == "alone" and ALONE not in item.path.read_text():
+                raise pytest.UsageError(f"{item.nodeid}: write {ALONE}reason=...) in its file, or nothing would run it")
 
 
 @pytest.hookimpl(optionalhook=True)  # the other stacks, whose systems are tested as well, have no xdist

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import TESTS, pytest_collection_modifyitems
-from tests.tiers import TIERS, durations, paths, tier_of
+from tests.tiers import TIERS, alone, durations, paths, tier_of
 
 # A comparison of two clock readings with a number that a slow machine exceeds.
 UPPER_LIMIT = re.compile(r"assert [^\n]*(monotonic|perf_counter|time\.time)\(\)[^\n]* < ")
@@ -50,6 +50,10 @@ def test_mark_without_a_reason_is_refused(request: pytest.FixtureRequest, mark: 
     request.node.add_marker(getattr(pytest.mark, mark))
     with pytest.raises(pytest.UsageError, match=f"give the mark '{mark}' a reason"):
         pytest_collection_modifyitems([request.node])
+
+
+def test_files_with_tests_that_run_alone_are_found() -> None:
+    assert {tier.name: len(alone(tier)) for tier in TIERS} == {"default": 2, "integration": 0, "all": 2}
 
 
 def test_no_test_asserts_that_something_took_less_than_a_time() -> None:

@@ -26,6 +26,7 @@ REPORTS = TESTS.parent / ".tidemark" / "tests"
 NO_TESTS = 5  # pytest's exit code if no test was selected
 SLOWEST = 20
 PROGRAMS, TOOLS = ("iceberg-rest", "kafka", "postgres"), ("lance",)  # what the default tier uses
+ALONE = "pytest.mark.alone("  # in a file with tests that need the machine for themselves
 QUICK_JVM = "-XX:TieredStopAtLevel=1"
 PARALLEL = ["--dist", "loadscope", "--no-loadscope-reorder"]
 # Some machines forbid Python to keep compiled modules. Pipelines start thousands of processes, which would all compile.
@@ -116,6 +117,12 @@ def paths(tier: Tier) -> list[str]:
     return [path for name in tier.folders for path in (files if name == "." else [f"tests/{name}"])]
 
 
+def alone(tier: Tier) -> list[str]:
+    """Return the files of a tier that mark tests `alone`; to collect all of its tests once more takes ten seconds."""
+    files = [file for file in sorted(TESTS.rglob("test_*.py")) if ALONE in file.read_text()]
+    return [str(file.relative_to(TESTS.parent)) for file in files if tier_of(file.relative_to(TESTS)) is tier]
+
+
 def durations(report: Path) -> list[tuple[float, str]]:
     """Return the seconds of each test of a JUnit report, with those of its fixtures, and its name."""
     if not report.exists():
@@ -174,13 +181,15 @@ def run(chosen: tuple[Tier, ...], long: bool) -> int:
     failed, began, which = 0, time.monotonic(), "" if long else " and not long"
     for tier in chosen:
         started = time.monotonic()
-        for when, options in (("not alone", ["-n", str(tier.processes), *PARALLEL]), ("alone", [])):
+        together = ["-n", str(tier.processes), *PARALLEL, *paths(tier)]
+        for when, words in (("not alone", together), ("alone", alone(tier))):
             if when == "alone" and rest and (status := rest.end()):
                 return status
+            if not words:
+                continue
             report = REPORTS / f"{tier.name}-{when.replace(' ', '-')}.xml"
             report.unlink(missing_ok=True)
-            words = ["-m", f"{tier.name} and {when}{which}", f"--junitxml={report}", *options]
-            status = python("pytest", *paths(tier), *words)
+            status = python("pytest", "-m", f"{tier.name} and {when}{which}", f"--junitxml={report}", *words)
             failed = failed or (0 if status == NO_TESTS else status)
             slowest += durations(report)
         own, so_far = time.monotonic() - started, time.monotonic() - began
