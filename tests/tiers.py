@@ -163,8 +163,9 @@ class SetUp(Thread):
             self.status = set_up((), tools, stdout=log, stderr=log)
 
     def end(self) -> int:
-        """Wait until everything is there, and return the exit code; if it is not 0, print what was said."""
+        """Wait until everything is on the disk, and return the exit code; if it is not 0, print what was said."""
         self.join()
+        os.sync()  # tests that run alone count what is written
         if self.status:
             print(self.log.read_text(), file=sys.stderr)
         return self.status
