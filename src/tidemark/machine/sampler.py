@@ -46,12 +46,12 @@ class Group:
         whole, own = total(proportional_bytes, pids), total(own_bytes, pids)
         return None if whole is None or own is None else max(0.0, whole - own)
 
-    def living_seconds(self) -> float:
-        """Return the CPU seconds of its running processes, without those of former members."""
-        return total(partial(cpu_seconds, ended_children=not self.alone), self.pids()) or 0.0
+    def living_seconds(self, pids: Iterable[int]) -> float | None:
+        """Return the CPU seconds of its running processes, without former members; None if there is no such process."""
+        return total(partial(cpu_seconds, ended_children=not self.alone), pids)
 
     def _cpu_seconds(self, pids: Iterable[int]) -> float | None:
-        found = total(partial(cpu_seconds, ended_children=not self.alone), pids)
+        found = self.living_seconds(pids)
         return (found or 0.0) + self.ended() if self.ended() else found
 
 

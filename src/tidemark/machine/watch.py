@@ -116,7 +116,7 @@ class Watch:
         """Return the CPU seconds of the groups, and of all that this process started and that ended, killed or not."""
         spent = os.times()
         ended = spent.children_user + spent.children_system
-        return ended + sum(group.living_seconds() for group in self._groups.values())
+        return ended + sum(group.living_seconds(group.pids()) or 0.0 for group in self._groups.values())
 
     def disk(self, rest_bytes: int | None) -> Disk:
         known = self.sampler.disk.device is not None
