@@ -152,7 +152,8 @@ def _matrix(place: Path, kept: Path, questions: Sequence[SummaryMetric]) -> Iter
         for mode in dict.fromkeys(each.mode for each in questions):  # a table each: pages are not as wide as all of it
             asked = usual_columns([each for each in questions if each.mode == mode], there)
             shown = narrow(matrix, asked)
-            yield from ("", shown.grid()) if any(column.interval for column in shown.columns) else ()
+            if any(column.interval for column in shown.columns):
+                yield from ("", shown.grid())
         yield from ("", f"All columns: [`{whole}`]({UP}{whole}).")
 
 
