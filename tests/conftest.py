@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.tiers import ALONE, QUICK_JVM, TIERS, tier_of
+from tests.tiers import ALONE, CPU, QUICK_JVM, TIERS, tier_of
 
 from tidemark.paths import Workspace
 from tidemark.services.programs import java
@@ -26,6 +26,7 @@ FIRST_PIPELINES = (("faults", "kill", "second_study"), ("catalogs", "freshness",
 # The longest come first, so that short ones fill both processes at the end.
 LONGEST = ("end_to_end", "nix", "stacks", "scale", "conformance")
 NEED_A_REASON = ("alone", "long")
+BEGAN = pytest.StashKey[float]()
 # Servers of tests run for seconds, of which the optimising compiler would take a third; no test looks at their speed.
 java.COMMON_OPTIONS += (QUICK_JVM,)
 
@@ -41,6 +42,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 raise pytest.UsageError(f"{item.nodeid}: give the mark '{mark.name}' a reason")
             if mark.name == "alone" and ALONE not in item.path.read_text():
                 raise pytest.UsageError(f"{item.nodeid}: write {ALONE}reason=...) in its file, or nothing would run it")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Remember when a test began, as CPU time of this process and of its children that have ended."""
+    item.stash[BEGAN] = sum(os.times()[:4])
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """Note the CPU time of a test, for its report, which is made when this has returned."""
+    try:
+        yield
+    finally:
+        item.user_properties.append((CPU, round(sum(os.times()[:4]) - item.stash[BEGAN], 2)))
 
 
 @pytest.hookimpl(optionalhook=True)  # the other stacks, whose systems are tested as well, have no xdist

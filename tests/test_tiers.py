@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import TESTS, pytest_collection_modifyitems
-from tests.tiers import TIERS, alone, durations, paths, tier_of
+from tests.tiers import TIERS, alone, paths, tier_of, times
 
 # A comparison of two clock readings with a number that a slow machine exceeds.
 UPPER_LIMIT = re.compile(r"assert [^\n]*(monotonic|perf_counter|time\.time)\(\)[^\n]* < ")
@@ -69,8 +69,10 @@ def test_no_test_asserts_that_something_took_less_than_a_time() -> None:
     assert found == []
 
 
-def test_durations_are_read_from_a_report(tmp_path: Path) -> None:
+def test_times_of_a_file_are_read_from_a_report(tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
-    assert durations(report) == []
-    report.write_text('<testsuites><testsuite><testcase classname="a.b" name="c" time="1.5"/></testsuite></testsuites>')
-    assert durations(report) == [(1.5, "a.b::c")]
+    assert times(report) == {}
+    one = '<testcase classname="a.b" name="{}" time="1.5"><properties><property name="cpu_s" value="2.25"/></properties>'
+    cases = "".join(f"{one.format(name)}</testcase>" for name in "cd")
+    report.write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
+    assert times(report) == {"a.b": (4.5, 3.0)}

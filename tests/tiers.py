@@ -3,7 +3,7 @@
 A folder belongs to the tier that names it or the nearest folder above it; a folder that no tier names is refused. The
 tiers run one after the other, each in several processes; tests marked `alone` follow in one. While the first one runs,
 servers and environments of the others are fetched. A failing test is printed when it fails. At the end come the time
-of each tier, against its budget, and the slowest tests.
+of each tier, against its budget, and the files whose tests took most processor time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from tidemark.process_lifetime import heed_interruptions, run_guarded
 TESTS = Path(__file__).parent
 REPORTS = TESTS.parent / ".tidemark" / "tests"
 NO_TESTS = 5  # pytest's exit code if no test was selected
-SLOWEST = 20
+MOST = 20
+CPU = "cpu_s"  # the property of each test in the reports, written by tests/conftest.py
 PROGRAMS, TOOLS = ("iceberg-rest", "kafka", "postgres"), ("lance",)  # what the default tier uses
 ALONE = "pytest.mark.alone("  # in a file with tests that need the machine for themselves
 QUICK_JVM = "-XX:TieredStopAtLevel=1"
@@ -123,12 +124,14 @@ def alone(tier: Tier) -> list[str]:
     return [str(file.relative_to(TESTS.parent)) for file in files if tier_of(file.relative_to(TESTS)) is tier]
 
 
-def durations(report: Path) -> list[tuple[float, str]]:
-    """Return the seconds of each test of a JUnit report, with those of its fixtures, and its name."""
-    if not report.exists():
-        return []
-    cases = ElementTree.parse(report).iter("testcase")
-    return [(float(case.get("time", 0)), f"{case.get('classname')}::{case.get('name')}") for case in cases]
+def times(report: Path) -> dict[str, tuple[float, float]]:
+    """Return the CPU time and the duration of the tests of each file in a JUnit report, with their fixtures, in seconds."""
+    found: dict[str, tuple[float, float]] = {}
+    for case in ElementTree.parse(report).iter("testcase") if report.exists() else ():
+        file = case.get("classname", "")
+        cpu = sum(float(each.get("value", 0)) for each in case.iter("property") if each.get("name") == CPU)
+        found[file] = (found.get(file, (0, 0))[0] + cpu, found.get(file, (0, 0))[1] + float(case.get("time", 0)))
+    return found
 
 
 def minutes(seconds: float) -> str:
@@ -178,7 +181,7 @@ def run(chosen: tuple[Tier, ...], long: bool) -> int:
     if status := set_up(PROGRAMS, TOOLS):
         return status
     rest = SetUp() if len(chosen) > 1 else None
-    lines, slowest = [f"{'set-up':12} {minutes(time.monotonic() - began)}, counted in no tier"], []
+    lines, spent = [f"{'set-up':12} {minutes(time.monotonic() - began)}, counted in no tier"], []
     failed, began, which = 0, time.monotonic(), "" if long else " and not long"
     for tier in chosen:
         started = time.monotonic()
@@ -192,14 +195,14 @@ def run(chosen: tuple[Tier, ...], long: bool) -> int:
             report.unlink(missing_ok=True)
             status = python("pytest", "-m", f"{tier.name} and {when}{which}", f"--junitxml={report}", *words)
             failed = failed or (0 if status == NO_TESTS else status)
-            slowest += durations(report)
+            spent += [(*seconds, file) for file, seconds in times(report).items()]
         own, so_far = time.monotonic() - started, time.monotonic() - began
         lines.append(f"{tier.name:12} {minutes(own)}; so far {minutes(so_far)} of {tier.minutes} min")
         if so_far > 60 * tier.minutes and not long:
             lines.append(f"OVER BUDGET: up to the tier '{tier.name}' the tests may take {tier.minutes} min")
-    print(f"\nThe {SLOWEST} slowest tests, each with the fixtures that it was the first to need:")
-    for seconds, name in sorted(slowest, reverse=True)[:SLOWEST]:
-        print(f"  {seconds:6.1f} s  {name}")
+    print(f"\nThe {MOST} files whose tests took most CPU time; servers count in the file that stops them:")
+    for cpu, seconds, file in sorted(spent, reverse=True)[:MOST]:
+        print(f"  {cpu:6.1f} s of CPU time in {seconds:6.1f} s  {file}")
     print("\n".join(["", *lines]))
     return failed
 
