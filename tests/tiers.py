@@ -125,7 +125,7 @@ def alone(tier: Tier) -> list[str]:
 
 
 def times(report: Path) -> dict[str, tuple[float, float]]:
-    """Return the CPU time and the duration of the tests of each file in a JUnit report, with their fixtures, in seconds."""
+    """Return the CPU time and the duration of the tests of each file in a JUnit report, in seconds, with fixtures."""
     found: dict[str, tuple[float, float]] = {}
     for case in ElementTree.parse(report).iter("testcase") if report.exists() else ():
         file = case.get("classname", "")
