@@ -69,8 +69,10 @@ def books() -> tuple[ClaimSet, ...]:
 
 def expected_bytes(series: Sequence[SeriesSpec]) -> float:
     """Estimate the disk space that `series` take at most: each study counts all that it sets up."""
-    of_studies = [(book, [spec for spec in series if spec.study == book.study]) for book in books()]
-    return sum(judge.expected_bytes(book, own) for book, own in of_studies if own)
+    of_studies: dict[str, list[SeriesSpec]] = {}
+    for spec in series:
+        of_studies.setdefault(spec.study, []).append(spec)
+    return sum(judge.expected_bytes(registry()[study].results.claims, own) for study, own in of_studies.items())
 
 
 def all_claims(study: str | None = None) -> tuple[Claim, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -400,3 +402,9 @@ def test_longest_title_and_trend_fit_above_their_panel(measures: Measures, trend
     found = [text for text in figure.findobj(Text) if text.get_text() in titles or text.get_text().startswith("growth")]
     assert len(found) == 2 * len(titles)
     assert all(text.get_window_extent().x1 <= figure.bbox.x1 for text in found)
+
+
+def test_drawing_does_not_load_what_seaborn_needs_for_other_plots() -> None:
+    loaded = "import sys\nfrom tidemark.results.figures import draw\nassert 'seaborn' in sys.modules\n"
+    program = f"{loaded}assert 'scipy.stats' not in sys.modules\nimport scipy.stats, scipy.cluster\n"
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
@@ -25,6 +24,9 @@ from tidemark.results.figures import style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec, Group, Look
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
+
+with style.hidden("scipy.stats", "scipy.cluster"):  # seaborn loads them, in a second, for plots that are not used here
+    import seaborn as sns
 
 Floats = NDArray[np.float64]
 LEFT = 1.06

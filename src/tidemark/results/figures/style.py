@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -68,6 +69,18 @@ SHAPES = {  # of markers: systems differ in shape as well as in colour
     "null": "d",
 }
 FURTHER_SHAPES = ("<", ">", "p", "h", "*", "8", "H")
+
+
+@contextmanager
+def hidden(*names: str) -> Iterator[None]:
+    """Have imports of these modules fail within the context, as if they were not installed, unless they are loaded."""
+    here = dict.fromkeys(name for name in names if name not in sys.modules)
+    sys.modules |= here  # type: ignore[arg-type]  # None is how Python notes that there is no such module
+    try:
+        yield
+    finally:
+        for name in here:
+            del sys.modules[name]
 
 
 def apply() -> None:
