@@ -72,7 +72,9 @@ def test_no_test_asserts_that_something_took_less_than_a_time() -> None:
 def test_times_of_a_file_are_read_from_a_report(tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     assert times(report) == {}
-    one = '<testcase classname="a.b" name="{}" time="1.5"><properties><property name="cpu_s" value="2.25"/></properties>'
+    one = (
+        '<testcase classname="a.b" name="{}" time="1.5"><properties><property name="cpu_s" value="2.25"/></properties>'
+    )
     cases = "".join(f"{one.format(name)}</testcase>" for name in "cd")
     report.write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
     assert times(report) == {"a.b": (4.5, 3.0)}

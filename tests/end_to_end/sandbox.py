@@ -216,7 +216,7 @@ def wait_for(what: str, condition: Callable[[], object], process: subprocess.Pop
             kill_group(process)
             said = process.communicate()[0]
             raise AssertionError(f"never seen: {what}; the pipeline said:\n{said}")
-        time.sleep(0.01)
+        time.sleep(0.03)
     return found
 
 

@@ -117,7 +117,7 @@ def kill_once(sandbox: Sandbox, phase: Phase, delay_s: float, tally: Tally) -> N
     deadline = time.monotonic() + 600  # first results are made before a last round, on a busy machine
     while process.poll() is None and not phase.begun(sandbox):
         assert time.monotonic() < deadline, f"{name} never came"
-        time.sleep(0.005)
+        time.sleep(0.02)  # what it looks at takes some milliseconds
     time.sleep(delay_s)
     if process.poll() is None:
         tally.kills[name] = tally.kills.get(name, 0) + 1

@@ -11,7 +11,9 @@ from tests.analysis.samples import runs_of
 from tidemark.analysis.aggregation import BetweenRunVariance, mean, pooled_mean
 
 
-@pytest.mark.parametrize("systems", [2, 7])
+@pytest.mark.parametrize(
+    "systems", [2, pytest.param(7, marks=pytest.mark.long(reason="it takes four times as long as two"))]
+)
 def test_equal_systems_that_drift_between_repeats_show_no_difference(systems: int) -> None:
     """With the repeat as the unit, intervals reach their nominal coverage although repeats differ more than runs."""
     rng = np.random.default_rng(20)
