@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from tests.conftest import TESTS, pytest_collection_modifyitems
-from tests.tiers import TIERS, alone, paths, tier_of, times
+from tests.conftest import TESTS, pytest_collection_modifyitems, pytest_runtest_protocol, pytest_runtest_teardown
+from tests.tiers import CPU, TIERS, alone, paths, tier_of, times
 
 # A comparison of two clock readings with a number that a slow machine exceeds.
 UPPER_LIMIT = re.compile(r"assert [^\n]*(monotonic|perf_counter|time\.time)\(\)[^\n]* < ")
@@ -78,3 +82,12 @@ def test_times_of_a_file_are_read_from_a_report(tmp_path: Path) -> None:
     cases = "".join(f"{one.format(name)}</testcase>" for name in "cd")
     report.write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
     assert times(report) == {"a.b": (4.5, 3.0)}
+
+
+def test_cpu_time_of_a_test_includes_programs_that_it_ran() -> None:
+    item: Any = SimpleNamespace(stash=pytest.Stash(), user_properties=[])
+    next(pytest_runtest_protocol(item))
+    subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.5:\n    pass"], check=True)
+    list(pytest_runtest_teardown(item))
+    ((name, seconds),) = item.user_properties
+    assert name == CPU and seconds >= 0.45

@@ -64,7 +64,6 @@ CORE = ("test_core.py", "test_other_tools.py")
 ASKED_BY_US = ("nessie-", "rest-")  # servers of catalogs, whose client is Tidemark's own
 WITHOUT_A_STACK = (
     "test_a_new_system.py",
-    "test_anatomy.py",
     "test_hudi_timeline.py",
     "test_lance.py",
     "test_users_own.py",
