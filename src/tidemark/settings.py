@@ -215,7 +215,7 @@ class CommonSettings:
     budget_minutes: Annotated[
         Annotated[float, Meta(ge=0, le=1_000_000)] | None,
         about(
-            "Minutes of measuring a study after which no further block of its rounds begins, instead of the "
+            "Minutes of measuring a study after which no further round begins, instead of the "
             "protocol's; 0: without a limit."
         ),
     ] = None

@@ -68,6 +68,9 @@ WITHOUT_A_STACK = (
     "test_lance.py",
     "test_users_own.py",
 )
+# What a release does here is published as a finding or an anatomy, which are measured anew for each release: `--long`
+# tests it on every stack.
+PUBLISHED = ("test_lost_answers.py",)
 OF_SERVERS = {
     "test_catalogs_server_writes_its_metadata_to_the_object_store",
     "test_secret_key_is_exposed_nowhere",
@@ -76,7 +79,7 @@ OF_SERVERS = {
     "test_server_that_does_not_flush_is_reported_as_such",
     "test_server_that_does_not_flush_makes_fewer_syncs_than_writes",
     "test_catalog_that_writes_without_hadoop_starts_no_program",
-    "test_cut_at_a_random_moment_is_recognized",
+    "test_full_durability_syncs_data_and_metadata_of_each_write",  # whether a file is left out is tested
 }
 BY_CATALOG = pytest.mark.long(reason="behaviour that does not depend on DuckLake's catalog")
 BY_STACK = pytest.mark.long(reason="a stack's libraries do not change it")
@@ -86,7 +89,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if getattr(item, "originalname", "") in IN_COMMON and any(f"[{name}" in item.name for name in CATALOGS):
         item.add_marker(BY_CATALOG)
     if OF_A_STACK in os.environ and (
-        item.path.name in WITHOUT_A_STACK
+        item.path.name in (*WITHOUT_A_STACK, *PUBLISHED)
         or item.path.parent.name == "slow"  # engines, and clients that come with their own libraries
         or getattr(item, "originalname", "") in OF_SERVERS
         or (

@@ -150,6 +150,7 @@ def test_writes_of_the_broker_are_counted_separately(folder: Path) -> None:
         broker.communicate()
 
 
+@pytest.mark.alone(reason="it counts what the whole disk writes, other tests' files among it")
 def test_foreign_writes_to_the_disk_are_detected(folder: Path) -> None:
     """Write from an orphan, which is no child of this process; it ends in the window, and is still counted."""
     alone = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {WRITE!r}, sys.argv[1]])"

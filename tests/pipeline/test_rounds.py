@@ -15,9 +15,8 @@ from tidemark.errors import ConfigError
 from tidemark.paths import ANSWER, Workspace
 from tidemark.pipeline import runner as pipeline
 from tidemark.pipeline.failure import LOCKED, Failure
-from tidemark.pipeline.plan import ROUND, Plan, asked_for, due, likely_seconds, make_plan, rounds, to_make
-from tidemark.pipeline.rounds import pace
-from tidemark.runs.outcome import Outcome, SeriesRecord, outcome_path
+from tidemark.pipeline.plan import ROUND, Plan, asked_for, due, make_plan, rounds, to_make
+from tidemark.runs.outcome import Outcome, outcome_path
 from tidemark.runs.plan import PlanFile, Round
 from tidemark.runs.spec import SeriesSpec
 
@@ -59,20 +58,6 @@ def test_results_are_made_after_a_round_that_adds_some(
     plan, workspace = planned(repeats), Workspace(tmp_path)
     end(workspace, (spec for spec in plan.series if spec.repeat in measured))
     assert to_make(plan, workspace) == tuple(Round(number, repeats) for number in made)
-
-
-def test_time_left_follows_the_pace_of_the_series_before(tmp_path: Path) -> None:
-    plan, workspace = planned(9), Workspace(tmp_path)
-    first, later = plan.series[:9], {spec.id for spec in plan.series[9:]}
-    assert pace(plan.series, later, 0.0, workspace) == 1.0, "none was tried"
-    for spec in first:
-        with SeriesRecord(tmp_path / spec.directory).attempt():
-            pass
-    likely = likely_seconds(first) / 60
-    assert pace(plan.series, later, likely, workspace) == pytest.approx(1.0)
-    slow = [pace(plan.series, later, times * likely, workspace) for times in (2, 100)]
-    assert 1.0 < slow[0] < 2.0 and 10.0 < slow[1] < 100.0, "few series say little"
-    assert pace(plan.series, {spec.id for spec in plan.series}, 0.0, workspace) == 1.0, "one that is due does not count"
 
 
 def test_one_due_series_makes_its_round_due(tmp_path: Path) -> None:

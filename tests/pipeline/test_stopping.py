@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,11 +27,23 @@ from tidemark.paths import REPOSITORY, Workspace
 from tidemark.pipeline import rounds, runner
 from tidemark.pipeline.build import ratio_widths
 from tidemark.pipeline.plan import likely_seconds, make_plan
-from tidemark.pipeline.rounds import FIRST_LOOK, leave_out, left_out, over, spent_minutes, why_to_end
+from tidemark.pipeline.rounds import (
+    FIRST_LOOK,
+    PROBE_SECONDS,
+    UNKNOWN_MINUTES,
+    End,
+    leave_out,
+    left_out,
+    over,
+    pace,
+    spent_minutes,
+    why_to_end,
+)
 from tidemark.results.report.answer import read_first
 from tidemark.runs.outcome import LEFT_OUT, Outcome, outcome_path
 from tidemark.runs.plan import Goal
 from tidemark.runs.runset import RunSet
+from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.streams.metrics import QUANTITIES, WRITE_MEDIAN
 
 SHIPPED = Path(__file__).parents[2] / "config.yaml"
@@ -97,7 +110,7 @@ def test_reason_names_what_ended_the_rounds() -> None:
     assert why_to_end(goal, 6, wide, 25, 5) is None
     over_time = "the rounds ended after 6: with more of them, measuring would take over 30 minutes"
     assert why_to_end(goal, 6, wide, 25.1, 5) == (
-        f"{over_time}; not yet within ±10 %: d over b (±inf %), c over b (±14 %)"
+        f"{over_time}; when last looked at, not within ±10 %: d over b (±inf %), c over b (±14 %)"
     )
     assert why_to_end(goal, 6, {}, 40, 5) == over_time
     assert why_to_end(Goal(minutes=30), 1, {}, 10, 5) is None, "without a precision the time alone ends them"
@@ -149,7 +162,7 @@ def test_rounds_that_were_left_out_are_due_again_for_another_goal(tmp_path: Path
     complete.write(outcome_path(workspace, first[0]))
     assert over(second, plan.goal, workspace) is None, "too early for a look, and no time was spent"
     leave_out(second, plan.goal, workspace, "enough")
-    assert over(third, plan.goal, workspace) == ("enough", False), "the next one follows it"
+    assert over(third, plan.goal, workspace) == End(3, "enough", known=True), "the next one follows it"
     leave_out(third, plan.goal, workspace, "enough")
     runner.make_due_again(plan, workspace)
     assert len(left_out(plan.series, workspace)) == 6
@@ -162,20 +175,53 @@ def test_rounds_that_were_left_out_are_due_again_for_another_goal(tmp_path: Path
     assert over(second, Goal(minutes=1e-9), workspace) is None, "a block that was begun is finished"
 
 
-def test_time_that_is_left_is_judged_by_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def attempted(workspace: Workspace, specs: Sequence[SeriesSpec], began: datetime, seconds: float) -> datetime:
+    """Write the attempts at series that took `seconds` in all, one after another, and return when the last ended."""
+    for place, spec in enumerate(specs):
+        begun, ended = (began + timedelta(seconds=seconds * each / len(specs)) for each in (place, place + 1))
+        attempt = {"number": 1, "started_at": begun.isoformat(), "ended_at": ended.isoformat(), "status": "complete"}
+        attempt |= {"reason": None, "exit_code": 0}
+        (workspace.root / spec.directory / "attempts.json").write_text(json.dumps([attempt]))
+        Outcome("complete", None, 0, (1,)).write(outcome_path(workspace, spec))
+    return began + timedelta(seconds=seconds)
+
+
+def test_time_that_is_left_is_judged_by_what_was_measured(tmp_path: Path) -> None:
+    """Expect of a first round with probes, and of minutes in which results were made, no rounds that are as slow."""
     workspace = Workspace(tmp_path)
-    plan = make_plan(load(SHIPPED, ["streams.systems={delta-rs: {}}", "streams.modes=[single]"]), tmp_path)
+    plan = make_plan(load(SHIPPED), tmp_path)
     plan.write(workspace)
-    first, second, *_ = plan.jobs()
-    Outcome("complete", None, 0, (1,)).write(outcome_path(workspace, first[0]))
-    likely = likely_seconds(first) / 60
+    first, second, *_ = [job for job in plan.jobs() if job[0].in_round]
     after = likely_seconds(spec for spec in plan.series if not spec.in_round) / 60
-    for slower in (0.5, 2.0):
-        monkeypatch.setattr(rounds, "spent_minutes", lambda _folders, spent=slower * likely: spent)
+    a_round = likely_seconds(second) / 60 / 3
+    assert pace(plan.series, set(), workspace) == 1.0, "none was tried"
+    for slower in (0.5, 1.0, 2.0):
+        seconds, results = slower * (likely_seconds(first) + PROBE_SECONDS * len(first)), 2.0
+        attempted(workspace, first, datetime.now(UTC) - timedelta(minutes=seconds / 60 + results), seconds)
+        found = pace(plan.series, {spec.id for spec in plan.series} - {spec.id for spec in first}, workspace)
+        damped = (seconds / 60 + UNKNOWN_MINUTES) / (seconds / 60 / slower + UNKNOWN_MINUTES)
+        assert found == pytest.approx(damped) and min(1, slower) <= found <= max(1, slower)
         # Series after the rounds start servers: a machine whose rounds are fast may need as long as likely for them.
-        needed = slower * (likely + likely_seconds(second) / 60) + max(1.0, slower) * after
-        assert over(second, Goal(minutes=1.01 * needed), workspace) is None
-        assert over(second, Goal(minutes=0.99 * needed), workspace) is not None
+        so_far, rest = seconds / 60 + results, max(1.0, found) * after
+        for rounds_more in range(4):
+            end = over(second, Goal(minutes=so_far + rest + (rounds_more + 0.5) * found * a_round), workspace)
+            assert (end.after if end else None) == (1 + rounds_more if rounds_more < 3 else None), (
+                "what fits is measured"
+            )
+    assert over(first, Goal(minutes=1e-9), workspace) is None, "a first round is always measured"
+
+
+def test_block_of_another_stack_ends_after_the_same_round(tmp_path: Path) -> None:
+    workspace, own = Workspace(tmp_path), ["streams.systems={delta-rs: {}}", "streams.modes=[single]"]
+    plan = make_plan(load(SHIPPED, [*own, "stacks=[thesis, current]"]), tmp_path)
+    plan.write(workspace)
+    one, other = (job for job in plan.jobs() if job[0].block == 2)
+    attempted(workspace, [spec for spec in plan.series if spec.block == 1], datetime.now(UTC), 1)
+    leave_out(one[2:], plan.goal, workspace, "no time")
+    for spec in one[:2]:
+        (workspace.root / spec.directory / "run-1").mkdir(parents=True)
+        (workspace.root / spec.directory / "run-1" / "run.json").write_text("{}")
+    assert over(other, plan.goal, workspace) == End(3, "no time", known=True)
 
 
 def measured_in_rounds(tmp_path: Path, *models: Model, after: int = 0) -> Path:

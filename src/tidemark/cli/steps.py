@@ -211,7 +211,7 @@ def measure(
     spec: Annotated[list[Path], typer.Option(exists=True, dir_okay=False, help="spec.json of a series.")],
     position: Annotated[list[int] | None, typer.Option(help="Its place in the order of all series.")] = None,
     precision: Annotated[float, typer.Option(help="Half-width of intervals, in per cent, that ends rounds.")] = 0.0,
-    budget: Annotated[float, typer.Option(help="Minutes after which no block begins.")] = 0.0,
+    budget: Annotated[float, typer.Option(help="Minutes after which no round begins.")] = 0.0,
     python: Annotated[str | None, typer.Option(help="Interpreter with the libraries of the analysis.")] = None,
     log: Log = None,
 ) -> None:
@@ -260,11 +260,13 @@ def _measure(workspace: Workspace, paths: list[Path], positions: list[int], goal
         status_line.show(f"{spec.label}: {what}", f"{place} for all", label=what.partition(":")[0])
 
     workload = registry()[specs[0].study].workload
-    if specs[0].in_round and (ended := over(specs, goal, workspace, python)) is not None:
-        why, is_first = ended
-        leave_out(specs, goal, workspace, why)
-        tell(f"{_rounds(specs)}: left out{f', as {why}' if is_first else ''}")
-        return
+    if specs[0].in_round and (end := over(specs, goal, workspace, python)) is not None:
+        late = [spec for spec in specs if spec.repeat > end.after]
+        leave_out(late, goal, workspace, end.why)
+        tell(f"{_rounds(late)}: left out{'' if end.known else f', as {end.why}'}")
+        specs = specs[: -len(late)]
+        if not specs:
+            return
     if specs[0].in_round:
         outcomes = measure_block(specs, workload, workspace, lambda spec: partial(show, spec))
     else:
@@ -303,9 +305,9 @@ def _due(workspace: Workspace, specs: list[SeriesSpec], goal: Goal) -> tuple[flo
         series = specs
     ours = {spec.id for spec in specs}
     due = [each for each in series if each.id in ours or not outcome_path(workspace, each).exists()]
-    spent = spent_minutes(workspace.root / each.directory for each in series)
-    seconds = likely_seconds(due) * pace(series, {each.id for each in due}, spent, workspace)
+    seconds = likely_seconds(due) * pace(series, {each.id for each in due}, workspace)
     if goal.minutes:
+        spent = spent_minutes(workspace.root / each.directory for each in series)
         seconds = min(seconds, max(0.0, 60 * (goal.minutes - spent)))
     return seconds, len(series) - len(due), len(series)
 

@@ -2,8 +2,9 @@
 
 The rule looks at the widths of intervals alone, never at what they say, and so leaves their coverage as it is
 (tests/pipeline/test_stopping.py). It looks after each block of rounds, first after `FIRST_LOOK` blocks: fewer than
-three cannot show what a start of the servers adds. A block that was begun is finished; one that is not measured any
-more has the outcome `LEFT_OUT`, with the reason.
+three cannot show what a start of the servers adds. Where only some rounds of a block fit into the time, these are
+measured. A block that was begun is finished; a series that is not measured any more has the outcome `LEFT_OUT`, with
+the reason.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -19,23 +20,30 @@ from tidemark.errors import AnalysisError
 from tidemark.paths import Workspace, write_atomically
 from tidemark.pipeline.plan import due, likely_seconds
 from tidemark.process_lifetime import run_guarded
-from tidemark.runs.outcome import LEFT_OUT, Outcome, SeriesRecord, outcome_path
+from tidemark.runs.outcome import LEFT_OUT, Attempt, Outcome, SeriesRecord, outcome_path
 from tidemark.runs.plan import Goal, PlanFile, Round
 from tidemark.runs.spec import SeriesSpec
 
 FIRST_LOOK = 4  # blocks
 UNKNOWN_MINUTES = 5.0  # of likely time; as much says half of what this machine's pace is
+PROBE_SECONDS = 4.0  # of a system that was never measured here: how fast it is, to size its topic, in the first round
 PAUSE_MINUTES = 5.0  # between two series; a longer time was no part of the measurement
 GOAL = "goal.json"  # in the workspace's private folder: the goal for which rounds were left out
 
 
-def over(
-    specs: Sequence[SeriesSpec], goal: Goal, workspace: Workspace, python: str = sys.executable
-) -> tuple[str, bool] | None:
-    """Return why the block of the series `specs` is not measured any more; None if it is to be measured.
+@dataclass(frozen=True, slots=True)
+class End:
+    """End of the rounds: the last one that is measured, and why no more are."""
 
-    The second value is True if the block before it was measured. The goal's minutes are those of its study. `python`
-    has the analysis's libraries, which that of a stack lacks.
+    after: int
+    why: str
+    known: bool = False  # from the outcome of an earlier series
+
+
+def over(specs: Sequence[SeriesSpec], goal: Goal, workspace: Workspace, python: str = sys.executable) -> End | None:
+    """Return after which round the block of the series `specs` ends, if not after its last; else None.
+
+    The goal's minutes are those of its study. `python` has the analysis's libraries, which that of a stack lacks.
     """
     if goal == Goal():
         return None
@@ -43,22 +51,27 @@ def over(
     series = [SeriesSpec.read(workspace.root / each.directory / "spec.json") for each in planned]
     block, done = specs[0].block, specs[0].repeat - 1
     of_block = [spec for spec in series if spec.block == block]  # those of other stacks included
+    last = specs[-1].repeat
+    left = left_out((spec for spec in series if spec.in_round and done <= spec.repeat <= last), workspace)
+    if left:
+        earliest = min(left, key=lambda spec: spec.repeat)
+        return End(earliest.repeat - 1, Outcome.read(outcome_path(workspace, earliest)).reason or "", known=True)
     if any(SeriesRecord(workspace.root / spec.directory).finished() for spec in of_block):
         return None
-    for spec in left_out((spec for spec in series if spec.in_round and spec.repeat == done), workspace):
-        return Outcome.read(outcome_path(workspace, spec)).reason or "", False
     ahead = due(series, workspace)
     next_block = [spec for spec in ahead if spec.in_round and spec.block == block]
     after = [spec for spec in ahead if not spec.in_round]
     minutes = spent_minutes(workspace.root / spec.directory for spec in series)
     widths = widths_after(done, workspace, python) if goal.precision and block > FIRST_LOOK else {}
     # Rounds tell how much faster or slower than likely this machine is, but not how much faster it starts servers.
-    waiting = {spec.id for spec in ahead}
-    likely = likely_seconds(spec for spec in series if spec.id not in waiting) / 60
-    pace = minutes / likely if likely else 1.0
-    more = (likely_seconds(next_block) * pace + likely_seconds(after) * max(1.0, pace)) / 60
-    why = why_to_end(goal, done, widths, minutes, more)
-    return None if why is None else (why, True)
+    found = pace(series, {spec.id for spec in ahead}, workspace)
+    rest = likely_seconds(after) / 60 * max(1.0, found)
+    a_round = likely_seconds(next_block) / 60 * found / (last - done)
+    for number in range(max(1, done), last):  # the first round is always measured
+        more = rest + (number + 1 - done) * a_round
+        if why := why_to_end(goal, number, widths, minutes, more):
+            return End(number, why)
+    return None
 
 
 def leave_out(specs: Iterable[SeriesSpec], goal: Goal, workspace: Workspace, why: str) -> list[Outcome]:
@@ -88,7 +101,7 @@ def why_to_end(goal: Goal, number: int, widths: Mapping[str, float], minutes: fl
     """Return why the rounds end after round `number`, or None if they go on.
 
     `widths`: half-width of the interval of each ratio, in per cent, by its name; empty before the first look.
-    `minutes`: spent so far. `more`: what another block and all that is measured after the rounds would take.
+    `minutes`: spent so far. `more`: until the end of the next round, and of all that is measured after the rounds.
     """
     wide = {name: width for name, width in widths.items() if not width <= goal.precision}
     if goal.precision and widths and not wide:
@@ -101,23 +114,28 @@ def why_to_end(goal: Goal, number: int, widths: Mapping[str, float], minutes: fl
     widest = sorted(wide, key=lambda name: -wide[name])
     others = [f"{len(widest) - 3} more"] if len(widest) > 3 else []
     named = ", ".join([f"{name} (±{wide[name]:.0f} %)" for name in widest[:3]] + others)
-    return f"{said}; not yet within ±{goal.precision:g} %: {named}"
+    return f"{said}; when last looked at, not within ±{goal.precision:g} %: {named}"
 
 
-def pace(series: Iterable[SeriesSpec], due_ids: Set[str], minutes: float, workspace: Workspace) -> float:
-    """Return how much longer than likely the series that are not due took, which is in all `minutes`; 1 without any."""
-    ended = (each for each in series if each.id not in due_ids)
-    tried = (each for each in ended if SeriesRecord(workspace.root / each.directory).attempts())
-    return (minutes + UNKNOWN_MINUTES) / (likely_seconds(tried) / 60 + UNKNOWN_MINUTES)
+def pace(series: Iterable[SeriesSpec], due_ids: Set[str], workspace: Workspace) -> float:
+    """Return how much longer than likely the attempts at the series that are not due took; 1 without any."""
+    likely = took = UNKNOWN_MINUTES
+    for spec in series:
+        attempts = () if spec.id in due_ids else SeriesRecord(workspace.root / spec.directory).attempts()
+        if attempts:
+            took += sum((ended - begun).total_seconds() for begun, ended in map(span, attempts)) / 60
+            likely += (likely_seconds([spec]) + (PROBE_SECONDS if spec.in_round and spec.block == 1 else 0)) / 60
+    return took / likely
+
+
+def span(attempt: Attempt) -> tuple[datetime, datetime]:
+    """Return begin and end of an attempt; one that was killed ended when it began."""
+    return datetime.fromisoformat(attempt.started_at), datetime.fromisoformat(attempt.ended_at or attempt.started_at)
 
 
 def spent_minutes(folders: Iterable[Path]) -> float:
     """Return the minutes from the first attempt at any of these series to now, without long pauses."""
-    spans = sorted(
-        (datetime.fromisoformat(each.started_at), datetime.fromisoformat(each.ended_at or each.started_at))
-        for folder in folders
-        for each in SeriesRecord(folder).attempts()
-    )
+    spans = sorted(span(each) for folder in folders for each in SeriesRecord(folder).attempts())
     if not spans:
         return 0.0
     total, last = 0.0, spans[0][0]

@@ -62,7 +62,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
     ] = 0
     budget_minutes: Annotated[
         Annotated[float, Meta(ge=0, le=1_000_000)],
-        about("Minutes of measuring this study after which no further block of rounds is begun; 0: without a limit."),
+        about("Minutes of measuring this study after which no further round begins; 0: without a limit."),
     ] = 0
     twin: Annotated[
         bool,
