@@ -68,7 +68,7 @@ WITHOUT_A_STACK = (
     "test_lance.py",
     "test_users_own.py",
 )
-# What a release does here is published as a finding or an anatomy, which are measured anew for each release: `--long`
+# What a release does here is published as a finding or an anatomy, which are measured for each release: `--long`
 # tests it on every stack.
 PUBLISHED = ("test_lost_answers.py",)
 OF_SERVERS = {

@@ -158,6 +158,7 @@ def test_database_has_one_row_per_request(done: Sandbox) -> None:
     assert count == sum(run["operations"] for run in done.runs().values()) and kinds == 18 and least > 0
 
 
+@pytest.mark.long(reason="tests/end_to_end/test_faults.py kills a catalog in a window, and repeats series that failed")
 def test_killed_server_gives_one_message_and_its_series_is_measured_again(make_sandbox: MakeSandbox) -> None:
     """Kill it in the middle of a window; the next command measures that series, and only it, once more."""
     long = {**SMOKE, "users": [2], "runs": 1, "open_seconds": 30, "sequential_rate": 20, "concurrent_rate": 20}

@@ -73,6 +73,7 @@ def configured(repetitions: int) -> dict[str, Any]:
     return {"studies": ["deltars"], "protocol": "mine", "deltars": deltars}
 
 
+@pytest.mark.long(reason="tests/end_to_end/test_faults.py kills servers, tests/services/slow/test_hdfs.py a datanode")
 def test_killed_datanode_ends_its_series_and_the_next_one_is_measured(done: Sandbox) -> None:
     done.configure(configured(repetitions=40))
     process = done.start("all", *MEASURE_ONLY)

@@ -36,8 +36,8 @@ from tidemark.systems.registry import registry, variant_of
 FOOTER_BYTES = 65536
 # Round after which `tidemark all` wants results, for the Snakefile; a plain `snakemake` makes them from all runs.
 ROUND = "TIDEMARK_ROUND"
-# Overhead of a series by itself, of one in a round, and of a run, in addition to windows.
-SERIES_SECONDS, IN_ROUND_SECONDS, RUN_SECONDS = 8.0, 1.0, 5.0
+# Overhead of a series by itself, of one in a round, and of a run, in addition to windows; and of Snakemake between two.
+SERIES_SECONDS, IN_ROUND_SECONDS, RUN_SECONDS, STEP_SECONDS = 8.0, 1.0, 5.0, 3.0
 RESULTS_SECONDS = 45.0  # for tables, figures, report and paper, once all is measured
 FRAME = "tidemark.measure.series"
 NOT_ITS_OWN = "studies/study.py"  # what every study has, and no study measures with
@@ -339,7 +339,8 @@ def likely_seconds(series: Iterable[SeriesSpec]) -> float:
     """Return the expected seconds of all of `series`, one after another; one that cannot run takes none."""
     windows = ((each, studies()[each.study].workload.likely_seconds(each)) for each in series)
     return sum(
-        (IN_ROUND_SECONDS if each.in_round else SERIES_SECONDS) + len(each.numbers) * (seconds + RUN_SECONDS)
+        (IN_ROUND_SECONDS if each.in_round else SERIES_SECONDS + STEP_SECONDS)
+        + len(each.numbers) * (seconds + RUN_SECONDS)
         for each, seconds in windows
         if seconds
     )

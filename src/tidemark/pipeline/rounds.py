@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tidemark.errors import AnalysisError
 from tidemark.paths import Workspace, write_atomically
-from tidemark.pipeline.plan import due, likely_seconds
+from tidemark.pipeline.plan import STEP_SECONDS, due, likely_seconds
 from tidemark.process_lifetime import run_guarded
 from tidemark.runs.outcome import LEFT_OUT, Attempt, Outcome, SeriesRecord, outcome_path
 from tidemark.runs.plan import Goal, PlanFile, Round
@@ -124,6 +124,7 @@ def pace(series: Iterable[SeriesSpec], due_ids: Set[str], workspace: Workspace) 
         attempts = () if spec.id in due_ids else SeriesRecord(workspace.root / spec.directory).attempts()
         if attempts:
             took += sum((ended - begun).total_seconds() for begun, ended in map(span, attempts)) / 60
+            took += 0 if spec.in_round else len(attempts) * STEP_SECONDS / 60
             likely += (likely_seconds([spec]) + (PROBE_SECONDS if spec.in_round and spec.block == 1 else 0)) / 60
     return took / likely
 

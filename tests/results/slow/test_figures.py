@@ -324,7 +324,24 @@ def test_dot_is_at_its_estimate_and_not_at_an_interval_bound(context: FigureCont
 def test_numbers_next_to_dots_have_one_unit_and_the_digits_of_their_interval() -> None:
     assert plots.spelt(Estimate(7290.0, 6610.0, 8070.0, 3, "x"), thousands=True) == "7.29 [6.61, 8.07]"
     assert plots.spelt(Estimate(-0.00229, -5.69638, 5.56521, 3, "x"), thousands=False) == "0.00 [-5.70, 5.57]"
-    assert plots.spelt(Estimate(1234.0, None, None, 3, "x"), thousands=False) == "1,234"
+    assert plots.spelt(Estimate(1234.0, None, None, 3, "x"), thousands=False) == "1,230"
+    assert plots.spelt(Estimate(41214.0, 33012.0, 51320.0, 3, "x"), thousands=False) == "41,200 [33,000, 51,300]"
+
+
+@pytest.mark.parametrize("sizes", [(7.54e-3, 41_214.0), (111_000.0, 7_300.0), (5e-4, 2e-3)])
+def test_numbers_next_to_dots_are_inside_the_figure_and_in_a_unit_that_fits_all(
+    context: FigureContext, sizes: tuple[float, ...]
+) -> None:
+    rows = [
+        (each.title, [(Estimate(size, 0.89 * size, 1.12 * size, 3, "s"), each, True)])
+        for each, size in zip(context.series("single"), sizes, strict=False)
+    ]
+    with style.applied():
+        axes = plots.dots(context, rows, "time").figure.axes[0]
+        texts = [text for text in axes.texts if "[" in text.get_text()]
+        assert len(texts) == len(sizes)
+        assert max(text.get_window_extent().x1 for text in texts) < axes.figure.bbox.x1
+    assert ("thousands" in [text.get_text() for text in axes.texts]) == (min(sizes) >= 1e3)
 
 
 def test_share_of_slower_writes_is_relative_to_all_writes() -> None:

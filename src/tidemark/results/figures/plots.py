@@ -34,6 +34,7 @@ BESIDE_LEGEND = (style.PAGE, 2.3, 0.55, 2.35)  # of `style.single`: as wide as a
 FEWEST_FOR_BOX = 8
 STEPS = 400  # ranks of a system's samples that are drawn; a multiple of 4, to include quartiles and extremes
 ROW = 0.34
+LETTER = 0.0425  # inches of a character next to a row
 TICK = 0.3  # half the height of a publication's mark, in rows
 SHORT = 0.8  # decades: a logarithmic axis that spans fewer has ticks at equal differences
 SPREAD = 8.0  # maximum over minimum above which values are shown on a logarithmic axis
@@ -291,8 +292,8 @@ def spelt(estimate: Estimate, thousands: bool) -> str:
     unit = 1e3 if thousands else 1.0
     each = [end / unit for end in (estimate.value, estimate.low, estimate.high) if end is not None]
     largest = max(map(abs, each))
-    decimals = max(0, 2 - math.floor(math.log10(largest))) if largest else 0
-    value, *ends = (f"{round(one, decimals) + 0.0:,.{decimals}f}" for one in each)
+    decimals = 2 - math.floor(math.log10(largest)) if largest else 0
+    value, *ends = (f"{round(one, decimals) + 0.0:,.{max(0, decimals)}f}" for one in each)
     return f"{value} [{', '.join(ends)}]" if len(ends) == 2 else value
 
 
@@ -340,9 +341,11 @@ def dots(
     `key` says what filled and hollow markers are.
     """
     most = max((len(points) for _, points in rows), default=1)
-    made, axes = style.single(style.COLUMN, max(0.17 + 0.12 * most, ROW) * len(rows) + 0.05, LEFT, 1.0)
     every = [each for _, points in rows for each, _, _ in points if isinstance(each, Estimate)]
-    thousands = any(abs(each.value) >= 1e4 for each in every)
+    values = [abs(each.value) for each in every]
+    thousands = max(values, default=0) >= 1e4 and min(values) >= 1e3
+    right = max([1.0, *(LETTER * len(spelt(each, thousands)) for each in every)])
+    made, axes = style.single(style.COLUMN, max(0.17 + 0.12 * most, ROW) * len(rows) + 0.05, LEFT, right)
     data: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
     for row, (_, points) in enumerate(rows):
         for place, (estimate, series, filled) in enumerate(points):

@@ -154,6 +154,8 @@ class Writer(SentenceWriter):
         harness, system = self.hot(mode, metrics.HARNESS_RATE), self.hot(mode, metrics.SYSTEM_RATE)
         shares = sorted((100 * h.value.value / s.value.value, h.title) for h, s in zip(harness, system, strict=True))
         (least, first), (most, last) = shares[0], shares[-1]
+        if least >= 99:
+            return f"{WAY[mode]}, harness throughput is within 1 % of the system throughput of each system."
         return (
             f"{WAY[mode]}, harness throughput is at least {least:.0f} % of system throughput ({first}) and at most "
             f"{most:.0f} % ({last})."
