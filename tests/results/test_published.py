@@ -12,12 +12,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
 from tests.results.typed import typed_value
 
+from tidemark.analysis.metrics import Metric
 from tidemark.errors import AnalysisError
 from tidemark.pipeline.build import books
 from tidemark.results.claims.claims import NOT_TESTABLE, QUOTATION, UNTESTED, Claim, ClaimSet, Published, load_claims
@@ -220,6 +221,16 @@ def sections(text: str) -> dict[str, str]:
         number = heading[1] if heading else "abstract" if re.match("[#* ]*abstract", line, re.IGNORECASE) else number
         found.setdefault(number, []).append(line)
     return {number: plain("\n".join(lines)) for number, lines in found.items()}
+
+
+@pytest.mark.parametrize("study", BOOKS)
+def test_a_quantity_published_in_per_cent_is_measured_in_per_cent(study: str) -> None:
+    called = [
+        (claim.id, dict(claim.measure.arguments)["quantity"])
+        for claim in load_claims(BOOKS[study])
+        if claim.published.unit == "%" and claim.measure and claim.measure.name == "value"
+    ]
+    assert [name for name, quantity in called if not cast(Metric, quantity).shown_unit.startswith("%")] == []
 
 
 @pytest.fixture(scope="module")

@@ -142,7 +142,7 @@ def test_each_measure_of_a_claim_that_divides_two_series_is_tested() -> None:
     apart = {
         # No ratios of two series
         "value", "largest", "smallest", "most", "difference", "difference-to-largest", "cold-effect", "overlapping",
-        "killed", "sent-twice", "not-once-after-kills", "beside", "not-here", "axis-error", "files-growth",
+        "killed", "sent-twice", "not-once-after-kills", "refused", "beside", "not-here", "axis-error", "files-growth",
         # Of ratios that are above
         "largest-mode-ratio", "smallest-mode-ratio", "largest-threads-ratio", "query-spread", "files-crossover",
         "gap-closed",

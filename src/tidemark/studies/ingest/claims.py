@@ -35,6 +35,12 @@ def ratio_of_ratios(claim_data: ClaimData, quantity: Metric, system: str, vs: st
 
 
 @measure(OWN)
+def refused(claim_data: ClaimData, system: str, mode: str) -> Measured:
+    """Return the percentage of the tried commits that were refused."""
+    return claim_data.hot(CONFLICTS, system, mode).scaled(100), "%"
+
+
+@measure(OWN)
 def accepted_ratio(claim_data: ClaimData, system: str, modes: list[str]) -> Measured:
     """Return the share of tried commits that succeed in the first mode, divided by that in the second."""
     first, second = (
