@@ -32,6 +32,8 @@ QUICK_JVM = "-XX:TieredStopAtLevel=1"
 PARALLEL = ["--dist", "loadscope", "--no-loadscope-reorder"]
 # Some machines forbid Python to keep compiled modules. Pipelines start thousands of processes, which would all compile.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# The processes of tests share the cores, as steps of the analysis do; further threads of NumPy in each would only spin.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @dataclass(frozen=True, slots=True)

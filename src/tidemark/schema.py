@@ -12,9 +12,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-from jsonschema.exceptions import best_match
-
 from tidemark.errors import ConfigError
 from tidemark.settings import CommonSettings, json_schema
 
@@ -89,6 +86,10 @@ def _completed(rule: Any) -> Any:
 
 def check(values: Mapping[Any, Any], origin: Origin) -> dict[str, Any]:
     """Return `values` with the schema's defaults filled in; raise ConfigError for the most severe violation."""
+    # Not at the top: each writer of a window is a process that imports this file, and none of them checks anything.
+    import jsonschema
+    from jsonschema.exceptions import best_match
+
     rules = schema()
     filled: dict[str, Any] = _fill(_plain_keys(values), rules)
     _refuse_unbounded(filled, (), origin)

@@ -20,7 +20,7 @@ def test_files_and_processes_are_cold_each_alone(make_sandbox: MakeSandbox) -> N
             "sweep": {"cold-start": {"axis": "evict", "values": ["each", "never"], "modes": ["single"], "repeats": 2}},
         }
     )
-    made = sandbox.run("all")
+    made = sandbox.run("all", "--until", "tables")
     assert made.returncode == 0, made.stdout
     shares: dict[tuple[str, int], list[float]] = {}
     for run in sandbox.runs().values():

@@ -278,6 +278,7 @@ def fill(filler: Path) -> None:
                     return
 
 
+@pytest.mark.long(reason="the next test fills the disk as well, after a run that is kept")
 def test_full_disk_ends_the_series_with_its_own_exit_code(sandbox: Sandbox, small_disk: Path) -> None:
     filler = small_disk / "filler"
     sandbox.configure(faulty("delta-rs"))

@@ -21,25 +21,27 @@ OTHERS = [name for name in names() if name != PIPELINE]
 # A stack that exists for one system's client is tested with that system only: the rest of it is as in 'current',
 # except for PyArrow.
 FOR = {"paimon": "paimon"}
+CORE, WHOLE = "tests/conformance/core", "tests/conformance"
 ONE_CLIENT = pytest.mark.long(reason="one system's client, whose environment takes a minute to make")
+AFTER_A_LOCK = pytest.mark.long(
+    reason="seven minutes, for what only a change of the stack's lock or of a system changes"
+)
 
 
 @pytest.mark.timeout(2400)
 @pytest.mark.parametrize(
-    "stack",
+    ("stack", "suite"),
     [
-        pytest.param(
-            name,
-            marks=[ONE_CLIENT] if name in FOR else [],
-        )
+        pytest.param(name, suite, marks=[ONE_CLIENT] if name in FOR else [AFTER_A_LOCK] if suite == WHOLE else [])
         for name in OTHERS
+        for suite in ([WHOLE] if name in FOR else [CORE, WHOLE])
     ],
 )
-def test_every_system_conforms(stack: str, cache: Path, workspace: Workspace) -> None:
+def test_every_system_conforms(stack: str, suite: str, cache: Path, workspace: Workspace) -> None:
     interpreter = provide(stack, workspace)
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TIDEMARK_CACHE": str(cache.absolute())}
     these = "not long and not alone"  # other tests run beside this one
-    command = [str(interpreter), "-m", "pytest", "-q", "-m", these, "-k", FOR.get(stack, ""), "tests/conformance"]
+    command = [str(interpreter), "-m", "pytest", "-q", "-m", these, "-k", FOR.get(stack, ""), suite]
     environ[OF_A_STACK] = stack
     outcome = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
     assert outcome.returncode == 0, outcome.stdout[-6000:] + outcome.stderr[-2000:]

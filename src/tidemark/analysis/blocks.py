@@ -176,6 +176,8 @@ def draw_cells(cells: int, length: int, rng: np.random.Generator) -> NDArray[np.
     rows = np.arange(REPLICATES)[:, None] * (cells + 1)
     size = REPLICATES * (cells + 1)
     marks = np.bincount((rows + starts).ravel(), minlength=size)
+    if length == 1:
+        return marks.reshape(REPLICATES, cells + 1)[:, :-1].astype(np.float32)
     marks -= np.bincount((rows + np.minimum(starts + length, cells)).ravel(), minlength=size)
     weights: NDArray[np.float32] = np.cumsum(marks.reshape(REPLICATES, cells + 1)[:, :-1], axis=1, dtype=np.float32)
     return weights

@@ -25,6 +25,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -204,11 +205,16 @@ def install(lock_file: Path, target: Path, source: Path | None, group: str = ALL
 
 
 def _make_empty(target: Path, source: Path | None) -> None:
-    """Make the environment `target` without packages, in place of one that may be there."""
+    """Make the environment `target` without packages, in place of one that may be there.
+
+    Only that of a clone gets pip, which takes six seconds: it fills the others.
+    """
     integrity.break_seal(target)
     shutil.rmtree(target, ignore_errors=True)
+    without = ["--without-pip"] if source is None and find_spec("pip") is not None else []
+    command = [sys.executable, "-m", "venv", *without, str(target)]
     with _temporary(target) as environment:
-        subprocess.run([sys.executable, "-m", "venv", str(target)], check=True, env={**os.environ, **environment})
+        subprocess.run(command, check=True, env={**os.environ, **environment})
     if source is not None:
         (_site(target) / "tidemark-source.pth").write_text(f"{source.resolve()}\n")
         script = target / "bin" / "tidemark"
@@ -297,7 +303,10 @@ def _pip_install(target: Path, pins: list[Pin], environment: Mapping[str, str]) 
     with tempfile.NamedTemporaryFile("w", suffix=".txt", dir=environment["TMPDIR"]) as chosen:
         chosen.write("".join(f"{pin}\n" for pin in pins))
         chosen.flush()
-        command = [str(target / "bin" / "python"), "-m", "pip", "install", "--no-deps", "--require-hashes"]
+        python = str(target / "bin" / "python")
+        own = any(_site(target).glob("pip-*.dist-info"))
+        command = [python, "-m", "pip"] if own else [sys.executable, "-m", "pip", "--python", python]
+        command += ["install", "--no-deps", "--require-hashes"]
         command += ["--no-build-isolation", "--disable-pip-version-check", "--progress-bar", "off", "-r", chosen.name]
         said = _followed(command, "packages", len(pins) + 1, environment)
     if said is not None:

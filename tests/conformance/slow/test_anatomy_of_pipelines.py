@@ -17,6 +17,7 @@ from tidemark.systems.base import Variant
 PLAIN, MORE = 2, 3  # commits
 
 
+@pytest.mark.long(reason="a minute in which nothing else may run; test_anatomy.py plants what other clients do")
 @pytest.mark.alone(reason="a pipeline commits by its clock: on a busy machine some batches of events get one commit")
 def test_one_more_request_and_file_of_kafka_connect_are_seen(workspace: Workspace) -> None:
     kind = OneMoreInTheThird

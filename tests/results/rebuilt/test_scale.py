@@ -46,6 +46,8 @@ sys.exit(code)
 """
 MOST_OF_PAPER = 1_000_000_000  # bytes of memory; with a row for each run it took twice as much
 
+pytestmark = pytest.mark.long(reason="all results of 600 runs")
+
 
 @pytest.fixture(scope="module")
 def peaks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]]:

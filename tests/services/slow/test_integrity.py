@@ -76,21 +76,22 @@ def test_verify_detects_silent_changes_and_disables_the_files(filled: Workspace)
 
 def test_environment_is_checked_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lock, target = tmp_path / "none.lock", tmp_path / "envs" / "mine"
+    source = tmp_path / "src"  # that of a clone: its environment has one package, pip
     lock.write_text("# Made from none.in\n")
-    environments.install(lock, target, None)
+    environments.install(lock, target, source)
     assert "Making" in capsys.readouterr().err
-    environments.install(lock, target, None)
+    environments.install(lock, target, source)
     assert capsys.readouterr().err == ""
     (config := target / "pyvenv.cfg").write_text(config.read_text() + "\n")
-    environments.install(lock, target, None)
+    environments.install(lock, target, source)
     assert f"{config} was changed" in capsys.readouterr().err
     (pip,) = target.glob("lib/python3*/site-packages/pip/__init__.py")
     integrity.break_seal(target)
-    environments.install(lock, target, None)
+    environments.install(lock, target, source)
     assert integrity.differences(target) == [], "one of an earlier release is held to its wheels' records, and sealed"
     integrity.break_seal(target)
     replaced(pip)
-    environments.install(lock, target, None)
+    environments.install(lock, target, source)
     assert f"{pip} is not as pip-" in capsys.readouterr().err
     command = [target / "bin" / "python", "-c", "import pip"]
     assert subprocess.run(command, check=False).returncode == 0, "made again"
