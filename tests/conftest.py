@@ -22,7 +22,7 @@ TOGETHER = {"conformance/slow/test_lakehouses.py": "spark", "services/slow/test_
 # Three processes run pipelines, about equally long: a machine measures one series at a time, and each of the processes
 # counts as one (tests/end_to_end/conftest.py). Files that are not named here belong to the third.
 PIPELINES = "end_to_end"
-FIRST_PIPELINES = (("faults", "kill", "second_study"), ("catalogs", "freshness", "lhbench"))
+FIRST_PIPELINES = (("faults", "kill", "second_study"), ("catalogs", "freshness", "lhbench", "deltars"))
 # The longest come first, so that short ones fill both processes at the end.
 LONGEST = ("end_to_end", "nix", "stacks", "scale", "conformance")
 NEED_A_REASON = ("alone", "long")
