@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
 
-FEWEST = 16  # items for which starting worker processes pays off: each worker imports for a second or two
+FEWEST = 8  # items for which starting worker processes pays off
 
 
 @contextmanager

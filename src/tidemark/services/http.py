@@ -9,7 +9,6 @@ from __future__ import annotations
 import ipaddress
 import os
 import urllib.request
-from functools import cache
 from http.client import HTTPResponse
 from typing import cast
 from urllib.parse import urlsplit
@@ -17,11 +16,7 @@ from urllib.parse import urlsplit
 HERE = ("127.0.0.1", "localhost", "::1")
 EXCEPTIONS = ("no_proxy", "NO_PROXY")  # libraries read one or the other, and most use the first that is set
 
-
-@cache
-def _direct() -> urllib.request.OpenerDirector:
-    """Return an opener without proxies; made when it is first used, as it reads all certificates of the machine."""
-    return urllib.request.build_opener(urllib.request.ProxyHandler({}))
+_direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def is_loopback(host: str | None) -> bool:
@@ -44,7 +39,7 @@ def open_url(request: str | urllib.request.Request, timeout_s: float) -> HTTPRes
     """Return the open response to `request`; the caller closes it. Requests to this machine bypass proxies."""
     url = request if isinstance(request, str) else request.full_url
     # A new opener for other hosts: urllib's default opener keeps the proxies of its first use.
-    opener = _direct() if is_loopback(urlsplit(url).hostname) else urllib.request.build_opener()
+    opener = _direct if is_loopback(urlsplit(url).hostname) else urllib.request.build_opener()
     return cast(HTTPResponse, opener.open(request, timeout=timeout_s))
 
 
