@@ -19,12 +19,8 @@ if TYPE_CHECKING:
 TESTS = Path(__file__).parent
 # Files that share servers which take long to start, by name of the group; any other file is a group by itself.
 TOGETHER = {"conformance/slow/test_lakehouses.py": "spark", "services/slow/test_spark.py": "spark"}
-# Three processes run pipelines, about equally long: a machine measures one series at a time, and each of the processes
-# counts as one (tests/end_to_end/conftest.py). Files that are not named here belong to the third.
-PIPELINES = "end_to_end"
-FIRST_PIPELINES = (("faults", "kill", "second_study"), ("catalogs", "freshness", "lhbench", "deltars"))
-# The longest come first, so that short ones fill both processes at the end.
-LONGEST = ("end_to_end", "nix", "stacks", "scale", "conformance")
+# The longest come first, so that short ones fill the processes at the end.
+LONGEST = ("nix", "stacks", "end_to_end", "scale", "conformance")
 NEED_A_REASON = ("alone", "long")
 BEGAN = pytest.StashKey[float]()
 # Servers of tests run for seconds, of which the optimising compiler would take a third; no test looks at their speed.
@@ -68,9 +64,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0].removeprefix("tests/")
-            if file.startswith(f"{PIPELINES}/"):
-                name = Path(file).stem.removeprefix("test_")
-                return next((f"{PIPELINES} {names}" for names in FIRST_PIPELINES if name in names), PIPELINES)
             return TOGETHER.get(file, file)
 
     return ByFile(config, log)
