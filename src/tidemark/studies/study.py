@@ -14,7 +14,7 @@ RESULTS may be in study.py. Most of what a results.py combines is in assembly.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -118,13 +118,32 @@ class Results:
     run_files: RunFiles | None = None
 
 
+class Studies(Mapping[str, Study]):
+    """Studies by name, sorted by name. A study is imported when it is asked for: a window needs only its own."""
+
+    def __init__(self) -> None:
+        self._names = [path.parent.name for path in sorted(Path(__file__).parent.glob("*/study.py"))]
+
+    def __getitem__(self, name: str) -> Study:
+        """Return a study; raise KeyError if no folder has this name, TypeError if its STUDY is not one of this name."""
+        if name not in self._names:
+            raise KeyError(name)
+        study = import_module(f"{__package__}.{name}.study").STUDY
+        if not isinstance(study, Study) or study.name != name:
+            raise TypeError(f"{__package__}.{name}.study: STUDY is {study!r}; allowed: a Study called '{name}'")
+        return study
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 @cache
-def registry() -> dict[str, Study]:
-    """Return all studies by name, sorted by name. Raises TypeError if a STUDY is not a Study named like its folder."""
-    found: dict[str, Study] = {}
-    for path in sorted(Path(__file__).parent.glob("*/study.py")):
-        study = import_module(f"{__package__}.{path.parent.name}.study").STUDY
-        if not isinstance(study, Study) or study.name != path.parent.name:
-            raise TypeError(f"{path}: STUDY is {study!r}; allowed: a Study called '{path.parent.name}'")
-        found[study.name] = study
-    return found
+def registry() -> Mapping[str, Study]:
+    """Return the studies by name."""
+    return Studies()
