@@ -73,11 +73,11 @@ def climb(
     )
 
 
-def test_capacity_is_the_rate_before_the_first_at_which_the_lag_grows() -> None:
-    run = climb(0.0, 0.0, 0.5, 0.0)
-    assert [step.verdict for step in steps(run)] == [HOLDS, HOLDS, GROWS, HOLDS]
+def test_capacity_is_the_highest_rate_at_which_the_lag_does_not_grow() -> None:
+    run = climb(0.0, 0.0, 0.5)
+    assert [step.verdict for step in steps(run)] == [HOLDS, HOLDS, GROWS]
     growths = [step.slope.value for step in steps(run) if step.slope is not None]
-    assert growths == pytest.approx([0, 0, 0.5 / 1.5, 0], abs=0.01)  # per second of commit times, which are 1.5 s apart
+    assert growths == pytest.approx([0, 0, 0.5 / 1.5], abs=0.01)  # per second of commit times, which are 1.5 s apart
     last, following = held(run)
     assert (last.rate, following and following.rate) == (20, 40)
     assert not capacity([run]).is_least and ending(capacity([run])) == (WITHIN, "40 events/s: grows")
@@ -100,7 +100,14 @@ def test_capacity_of_repeats_is_the_rate_that_all_sustain() -> None:
         "what ended a climb says more than its end"
     )
     with pytest.raises(NotAvailable, match="the lowest rate of the climb"):
-        capacity([higher, climb(0.5, 0.0)])
+        capacity([higher, climb(0.5, 0.5)])
+
+
+def test_growing_lag_does_not_bound_a_table_that_keeps_up_with_a_higher_rate() -> None:
+    run = climb(0.0, 0.005, 0.0, 0.5)
+    assert [step.verdict for step in steps(run)] == [HOLDS, GROWS, HOLDS, GROWS]
+    assert held(run)[0].rate == 40 and ending(capacity([run])) == (WITHIN, "80 events/s: grows")
+    assert held(climb(0.5, 0.0))[0].rate == 20
 
 
 def test_undecided_step_does_not_end_a_climb_if_a_higher_rate_holds() -> None:
@@ -127,7 +134,7 @@ def test_a_table_that_is_far_behind_grows_whatever_its_slope() -> None:
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        (climb(0.5, 0.0), "at 10 events/s, the lowest rate of the climb: the lag grows"),
+        (climb(0.5, 0.5), "at 10 events/s, the lowest rate of the climb: the lag grows"),
         (climb(0.0, interval_s=4.0), "the lag was not judged: too few commits to tell"),
         (climb(0.0, 0.0, missing=1), "does not hold each event once"),
     ],

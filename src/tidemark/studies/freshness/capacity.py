@@ -86,14 +86,13 @@ def _unjudged(run: Run) -> Iterator[Step]:
 
 
 def held(run: Run) -> tuple[Step, Step | None]:
-    """Return the highest step whose lag does not grow, before the first in which it does, and the next step, if any.
+    """Return the highest step whose lag does not grow, and the next step, if any.
 
-    An undecided step does not end the climb if the table keeps up with a higher rate. Raises NotAvailable if no step
-    holds.
+    A table that keeps up with a rate keeps up with those below it, whatever the slopes of these: one in forty steps of
+    a constant lag has an interval above 0. Raises NotAvailable if no step holds.
     """
     climbed = list(steps(run))
-    ended = next((place for place, step in enumerate(climbed) if step.verdict in (GROWS, LATE)), len(climbed))
-    highest = max((place for place, step in enumerate(climbed[:ended]) if step.verdict == HOLDS), default=None)
+    highest = max((place for place, step in enumerate(climbed) if step.verdict == HOLDS), default=None)
     if highest is None:
         require(climbed, "the climb has no step")
         raise NotAvailable(f"at {climbed[0].rate:,} events/s, the lowest rate of the climb: the lag {said(climbed[0])}")
