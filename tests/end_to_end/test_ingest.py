@@ -17,6 +17,8 @@ from tidemark.machine import power
 from tidemark.results.reference.run_files import meanings
 from tidemark.studies.ingest.window.ambiguity import Attempted
 from tidemark.studies.ingest.window.one_client import Added, AtAge
+from tidemark.studies.ingest.window.power_failure import FLUSHED
+from tidemark.systems.base import FULL
 
 from .conftest import MakeSandbox
 from .sandbox import Sandbox, finish, words_of
@@ -175,7 +177,9 @@ def test_power_cut_loses_acknowledged_rows_unless_everything_is_flushed(done: Sa
         pytest.skip(f"{power.why_not()}")
     assert not reasons and set(told) == {"default", "full"}
     default, full = told["default"], told["full"]
-    assert int(default["acked"]) > 0 and int(default["lost"]) > 0 and default["verdict"] != "holds"
+    (run,) = [run for name, run in done.runs().items() if "/cut-2" in name and FULL not in name]
+    flushed = FLUSHED in run["marks"]  # by the sync(2) of another test's pipeline
+    assert int(default["acked"]) > 0 and (flushed or (int(default["lost"]) > 0 and default["verdict"] != "holds"))
     assert int(full["acked"]) > 0 and full["verdict"] == "holds"
     assert full["lost"] == full["synced_lost"] == full["doubled"] == full["partial"] == "0"
     assert str(done.work) not in Path("/proc/self/mountinfo").read_text()

@@ -28,11 +28,14 @@ FLUSHES = WRITER + "; os.fsync(file.fileno())"
 with Disk(folder / "disk", folder / "beside") as disk:
     (folder / "disk/before").write_bytes(b"tide" * 2500)
     disk.sync()
+    disk.leave_witness()
     programs = [(FLUSHES, "flushed"), (WRITER + "; time.sleep(0.001)", "left")]
     writers = [subprocess.Popen([sys.executable, "-c", code, str(folder / "disk" / name)]) for code, name in programs]
     for path in (folder / "disk" / name for _, name in programs):
         while not path.exists() or path.stat().st_size < 100_000:
             time.sleep(0.01)
+    if sys.argv[2:]:
+        os.sync()
     stop(lambda: [each.pid for each in writers])
     sizes = {name: (folder / "disk" / name).stat().st_size for _, name in programs}
     copies = disk.cut()
@@ -42,6 +45,7 @@ with Disk(folder / "disk", folder / "beside") as disk:
     for name in ("before", "flushed", "left"):
         path = folder / "disk" / name
         print(name, sizes.get(name, 10_000), path.stat().st_size if path.exists() else 0)
+    print("seen", int(disk.was_flushed()), 0)
 """
 CUTS = 5
 HOLDS = """
@@ -56,10 +60,10 @@ with Disk(folder / "disk", folder / "beside"):
 """
 
 
-def program(code: str, folder: Path) -> subprocess.Popen[str]:
+def program(code: str, folder: Path, *words: str) -> subprocess.Popen[str]:
     (folder / "disk").mkdir()
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
-    command = [sys.executable, "-c", code, str(folder)]
+    command = [sys.executable, "-c", code, str(folder), *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
 
@@ -74,20 +78,27 @@ def test_power_cut_keeps_flushed_data_and_loses_data_only_in_the_kernel(tmp_path
     had, left = 0, 0
     for trial in range(CUTS):  # another process's sync(2), or memory filled with dirty pages, flushes this disk too
         found = cut_power(tmp_path / f"{trial}")
+        flushed = found.pop("seen") == (1, 0)
         assert found["before"] == (10_000, 10_000)
         had, left = found["flushed"]
         assert had - 10_000 <= left <= had  # the last write may have been under way
         had, left = found["left"]
-        assert had > 10_000
-        if left == 0:
+        assert had > 10_000 and flushed == (left > 0)
+        if not flushed:
             break
     assert left == 0, f"in {CUTS} cuts, data that no process flushed outlived the cut"
 
 
-def cut_power(folder: Path) -> dict[str, tuple[int, int]]:
+@needs_disk
+def test_witness_tells_that_the_whole_disk_was_flushed(tmp_path: Path) -> None:
+    found = cut_power(tmp_path / "synced", "sync")
+    assert found["seen"] == (1, 0) and found["left"][1] > 10_000
+
+
+def cut_power(folder: Path, *words: str) -> dict[str, tuple[int, int]]:
     """Return each file's bytes when the power was cut and after; assert that nothing of the disk is left."""
     folder.mkdir()
-    with program(CUT, folder) as cut:
+    with program(CUT, folder, *words) as cut:
         said = cut.communicate(timeout=60)[0]
     assert cut.returncode == 0
     assert not loops(folder) and not list((folder / "disk").iterdir()) and not (folder / "beside").exists()

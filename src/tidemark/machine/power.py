@@ -35,6 +35,8 @@ from tidemark.errors import MachineError
 
 DISK_BYTES = 2 << 30  # size of the disk; its file is sparse
 PIECE_BYTES = 1 << 20
+WITNESS = ("witness", b"never flushed")  # file on the disk, and its content
+WITNESS_S = 20.0  # its age at the cut, at most; the kernel flushes data that is 30 s old
 COPIES = 20  # attempts to copy the disk without a concurrent write
 STANDING_S = 10.0
 LOOK_S = 0.005
@@ -89,6 +91,16 @@ class Disk:
                 raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(self._folder))
         finally:
             os.close(descriptor)
+
+    def leave_witness(self) -> None:
+        """Write a file that no process flushes, so that `was_flushed` knows whether the whole disk was."""
+        name, content = WITNESS
+        (self._folder / name).write_bytes(content)
+
+    def was_flushed(self) -> bool:
+        """Return True if the witness outlived the cut: sync(2) of any process, or the kernel, flushed the disk."""
+        path, content = self._folder / WITNESS[0], WITNESS[1]
+        return path.is_file() and path.read_bytes() == content
 
     def cut(self) -> int:
         """Copy the disk until copy and disk are the same afterwards; return the number of copies made.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.errors import SystemFailure
-from tidemark.machine.power import Disk, stop
+from tidemark.machine.power import WITNESS_S, Disk, stop
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed
 from tidemark.paths import private_directory
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from tidemark.runs.manifest import SystemPart
 
 EARLIEST = 0.5  # earliest moment of the cut, as a share of the window
+FLUSHED = (
+    "its whole disk was flushed shortly before the cut, by any process of the machine: its losses are a lower bound"
+)
 Ints = NDArray[np.int64]
 
 
@@ -134,7 +137,11 @@ class PowerFailureRunner(WriteRunner[WorkerPool]):
     def execute(self, window: IngestWindow, until_seconds: float) -> None:
         """Let writers write, stop all processes at once, copy the contents of the disk, then kill the processes."""
         start = self._crew.go()
-        if self._cancelled.wait(self._share * until_seconds) or not self._all_have_written(start):
+        unwatched = max(0.0, self._share * until_seconds - WITNESS_S)
+        if self._cancelled.wait(unwatched):
+            return
+        self._disk.leave_witness()
+        if self._cancelled.wait(self._share * until_seconds - unwatched) or not self._all_have_written(start):
             return
         stop(lambda: [*self._crew.pids, *self.test_bed.servers.pids()])
         self._cut_ns = time.perf_counter_ns()
@@ -197,7 +204,8 @@ class PowerFailureRunner(WriteRunner[WorkerPool]):
 
     def describe(self, window: IngestWindow) -> RunMetadata:
         found = written(PowerCutRecord(commits=self.acked, cut=self._cut, first_errors=window.said))
-        return RunMetadata(system=self._seen.system, versions=versions(), marks=("its power was cut",), found=found)
+        marks = ("its power was cut", *([FLUSHED] if self._disk.was_flushed() else []))
+        return RunMetadata(system=self._seen.system, versions=versions(), marks=marks, found=found)
 
 
 class Seen:
