@@ -20,6 +20,7 @@ from tidemark.runs.serde import values_of
 
 SINGLE, BATCH = "single", "batch"  # one event per write, and many
 MODES = (SINGLE, BATCH)
+TWIN = "-twin"  # ends the second name of a system that is measured twice, in an A/A comparison
 # Stages of a window's wall-clock time, in the order in which an event passes them; `rest`: time in none of them.
 STAGES = ("poll", "decode", "assemble", "write", "bookkeeping", "wait_for_producer", "rest")
 MAIN = "main"  # in place of a sweep's name: the configuration itself, of which sweeps vary one setting

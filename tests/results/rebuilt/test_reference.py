@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,12 +21,22 @@ from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, UNTESTED
 from tidemark.results.reference.agreement import AGREES, DIFFERS, NOTHING, SIZE, UNDECIDED, WITHIN, Pair, agreement
-from tidemark.results.reference.content import FILE, Held, Reference, folders, read_references, write_reference
-from tidemark.results.reference.front import END, OF, with_results
+from tidemark.results.reference.content import (
+    FILE,
+    TABLES,
+    Held,
+    Reference,
+    folders,
+    read_references,
+    write_reference,
+)
+from tidemark.results.reference.front import END, OF, glance, with_results
 from tidemark.results.tables.table import Table
+from tidemark.runs.spec import TWIN
 from tidemark.studies.streams.metrics import QUANTITIES, WRITE_MEDIAN
 from tidemark.studies.study import registry
 
+DELTA_RS = "Delta Lake (delta-rs)"
 MODELS = (DUCKLAKE, INLINED, DELTA, batched(DUCKLAKE, median_ms=20.0))
 SLOW = tuple(
     replace(model, median_ms=3 * model.median_ms) if model.system == "ducklake-inlined" else model for model in MODELS
@@ -51,6 +62,16 @@ def reference(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def outcomes(table: Table) -> dict[str, str]:
     return {str(row[1]): str(row[-1]) for row in table.rows}
+
+
+def test_first_page_shows_no_system_twice(reference: Path, tmp_path: Path) -> None:
+    kept = shutil.copytree(reference, tmp_path / "kept")
+    matrix = kept / "streams" / TABLES / "matrix.json"
+    matrix.write_text(matrix.read_text().replace(f'"{DELTA_RS}"', f'"ducklake{TWIN}"'))
+    before, after = glance(reference, "streams"), glance(kept, "streams")
+    assert before is not None and after is not None and DELTA_RS in before.systems()
+    assert after.systems() == [name for name in before.systems() if name != DELTA_RS]
+    assert TWIN not in after.alternative() + "".join(after.lines())
 
 
 def test_an_archive_gives_the_same_files_each_time(archive: Path, reference: Path, tmp_path: Path) -> None:

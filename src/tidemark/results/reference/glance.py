@@ -12,7 +12,7 @@ from tidemark.analysis.statistics import Estimate
 from tidemark.results.reference.content import TABLES, About, Reference
 from tidemark.results.tables.table import markdown_grid, read_table, records
 from tidemark.runs.manifest import DEFAULT_DURABILITY
-from tidemark.runs.spec import BATCH, SINGLE
+from tidemark.runs.spec import BATCH, SINGLE, TWIN
 from tidemark.systems.null import Null
 
 RATES = ("rate_100", "rate")  # of commits 1 to 100; of the window, in results of earlier versions
@@ -116,11 +116,12 @@ class Glance:
         return next((f"batches {mode.removeprefix('batch ')}" for mode in modes if mode.startswith(BATCH)), "batches")
 
     def _column(self, key: str) -> dict[str, Cell]:
-        """Return the cells of a column of the matrix by system, of its last stack; empty if it has no such column."""
+        """Return the cells of a column of the matrix by system, of its last stack, without twins; empty without it."""
         rows = self._records("matrix")
         found: dict[str, Cell] = {}
         for row in rows:
-            if key in row and row["stack"] == rows[-1]["stack"] and row["system"] != Null.title:
+            other = row["system"] == Null.title or str(row["system"]).endswith(TWIN)
+            if key in row and row["stack"] == rows[-1]["stack"] and not other:
                 level = row["durability"]
                 found[f"{row['system']}{'' if level == DEFAULT_DURABILITY else f', durability {level}'}"] = row[key]
         return found

@@ -16,7 +16,7 @@ from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.measure.workload import Evict, Workload
 from tidemark.runs.plan import Goal
-from tidemark.runs.spec import SeriesSpec
+from tidemark.runs.spec import TWIN, SeriesSpec
 from tidemark.services.kafka import Kafka
 from tidemark.settings import or_else
 from tidemark.studies.streams.config import Protocol
@@ -123,7 +123,7 @@ def _twin(streams: StreamsSection, config: Config) -> list[SystemEntry]:
     """Return the first system that stores rows, under a second name, if the protocol asks for that."""
     asked = streams.systems if streams.protocol.twin else ()
     storing = (each for each in asked if _stores(variant(each, config.origin, (SECTION, "systems"), TableSystem)))
-    return [replace(each, name=f"{each.name}-twin", title=None) for each in itertools.islice(storing, 1)]
+    return [replace(each, name=each.name + TWIN, title=None) for each in itertools.islice(storing, 1)]
 
 
 def goal(config: Config) -> Goal:
