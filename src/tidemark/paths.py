@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -100,7 +101,10 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Yield a binary file that replaces `path` once it is written and synced; on an error it is removed."""
+    """Yield a binary file that replaces `path` once it is written and synced; on an error it is removed.
+
+    Files that killed processes left beside `path` are removed as well.
+    """
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with beside.open("wb") as file:
@@ -111,6 +115,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+    for other in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        if not Path("/proc", other.name.split(".")[-2]).exists():
+            other.unlink(missing_ok=True)
     sync_directory(path.parent)
 
 
