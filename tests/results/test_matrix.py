@@ -26,6 +26,7 @@ from tidemark.results.report.summary_table import (
 )
 from tidemark.runs.manifest import SystemPart
 from tidemark.runs.runset import RunSet
+from tidemark.studies.streams.findings import Writer
 from tidemark.studies.streams.metrics import QUANTITIES, STREAM_GROUPS
 from tidemark.studies.streams.results import QUESTIONS
 from tidemark.studies.streams.study import Streams
@@ -148,6 +149,18 @@ def test_files_without_a_format_are_a_bound_and_not_ranked(measured: Group, monk
     assert not set(outside) & {row.asked.system for row, _ in found.ranked(QUESTIONS, place)}
     bare = {name for name, kind in systems().items() if kind.format == "Parquet"}
     assert bare == {"parquet-datafusion", "parquet-local", "parquet-hdfs", "parquet-on-spark"}
+
+
+def test_a_twin_is_shown_but_neither_ranked_nor_named_as_tied(tmp_path: Path) -> None:
+    twin = replace(FAST, system="ducklake-twin", title="ducklake-twin", median_ms=4.5)
+    (group,) = made(tmp_path, [FAST, twin, SLOW, batched(FAST), replace(batched(twin), median_ms=4.5)], window_s=8.0)
+    assert {row.asked.system: row.outside for row in group.rows if row.outside} == {
+        "ducklake-twin": "Measures the system of another row a second time"
+    }
+    found = answers(group, QUESTIONS)
+    assert found[0]["text"].startswith("DuckLake: ") and "twin" not in json.dumps(found)
+    sentences = Writer(group.rows[0].asked.measures).sentences()
+    assert "DuckLake" in sentences["order-single"] and "twin" not in json.dumps(sentences)
 
 
 def test_only_measured_system_is_not_reported_as_different(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tidemark.runs.outcome import LEFT_OUT, Attempt, Disturbed, Outcome
 from tidemark.runs.plan import PlanFile, PlannedSeries, Round
 from tidemark.runs.run import Run, read_run
 from tidemark.runs.serde import Fields, Pairs, picked, values_of
-from tidemark.runs.spec import BATCH, MAIN, SINGLE
+from tidemark.runs.spec import BATCH, MAIN, SINGLE, TWIN
 
 # Windows of one system and mode, an hour apart, differed by 7 to 11 % on the machines of docs/trust.md.
 ONCE_SD = 0.10  # of the logarithm of a time or rate that was measured once; nothing else shows how it varies
@@ -131,6 +131,11 @@ class Series:
     @property
     def is_null_baseline(self) -> bool:
         return self.runs[0].manifest.system.is_null_baseline if self.runs else self.system == "null"
+
+    @property
+    def is_twin(self) -> bool:
+        """True if its system is another one under a second name, measured for the A/A comparison."""
+        return self.system.endswith(TWIN)
 
     @property
     def reads_in_goes(self) -> bool:

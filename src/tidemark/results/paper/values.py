@@ -182,7 +182,7 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
         "hot-runs": f"{max(len(repeat.hot_runs) for repeat in run_set.repeats)}",
         "series": f"{len(run_set.repeats):,}",
         "series-complete": f"{sum(repeat.status == 'complete' for repeat in run_set.repeats):,}",
-        "systems": f"{len({series.system for series in run_set.series if not series.is_null_baseline}):,}",
+        "systems": f"{len({each.system for each in run_set.series if not (each.is_null_baseline or each.is_twin)}):,}",
         "runs": f"{len(runs):,}",
         "events": f"{sum(run.manifest.events for run in runs):,}",
         "operations": f"{sum(run.manifest.operations for run in runs):,}",

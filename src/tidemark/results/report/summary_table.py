@@ -151,7 +151,9 @@ def cold(quantity: Metric) -> Answering:
     return lambda asked, mode: asked.measures.cold(quantity, asked.main(mode))
 
 
+# Why a row is not compared with the others.
 HARNESS, BARE = "The harness stores nothing", "Files without a table format"
+AGAIN = "Measures the system of another row a second time"
 DIGITS = 5  # significant digits, enough for a screen
 
 
@@ -161,7 +163,7 @@ class Row:
 
     asked: SystemRuns
     title: str
-    outside: str  # why it is only a bound and not compared with the others; empty if it is compared
+    outside: str  # why it is not compared with the others; empty if it is compared
     level: str  # of durability
     durability: str
     marks: tuple[str, ...]
@@ -178,7 +180,7 @@ class Group:
     rows: tuple[Row, ...]
 
     def ranked(self, questions: Sequence[SummaryMetric], place: int) -> list[tuple[Row, BootstrapEstimate]]:
-        """Return the systems with an answer to a question, best first, excluding those that are only bounds."""
+        """Return the systems with an answer to a question, best first, excluding those that are not compared."""
         found = [
             (row, answer)
             for row in self.rows
@@ -212,10 +214,11 @@ def _row(asked: SystemRuns, questions: Sequence[SummaryMetric]) -> Row:
     first = asked.series[0]
     run = next((run for series in asked.series for run in series.runs), None)
     system = run.manifest.system if run else None
+    reasons = {HARNESS: first.is_null_baseline, BARE: system is not None and system.is_bare, AGAIN: first.is_twin}
     return Row(
         asked=asked,
         title=first.title,
-        outside=HARNESS if first.is_null_baseline else BARE if system and system.is_bare else "",
+        outside=next((reason for reason, holds in reasons.items() if holds), ""),
         level=system.durability_level if system else DEFAULT_DURABILITY,
         durability=system.durability if system else "not measured",
         marks=_marks(asked.series),

@@ -77,13 +77,17 @@ class Writer(SentenceWriter):
             return " ".join(lines)
         return f"In both modes{rests.pop()}" if lines[0].startswith(WAY[MODES[0]]) else lines[0]
 
+    def systems(self, mode: str) -> list[Series]:
+        """Return the series of a mode that are compared with each other, in table order."""
+        return [each for each in self.run_set.select(mode=mode, harness=False) if not each.is_twin]
+
     def known(self, mode: str, compute: Callable[[Series], BootstrapEstimate], unit: str) -> list[Known]:
         """Return the systems of a mode that have a quantity, in table order.
 
         Raises NotAvailable if fewer than two do.
         """
         found = []
-        for series in self.run_set.select(mode=mode, harness=False):
+        for series in self.systems(mode):
             with suppress(NotAvailable):
                 found.append(Known(series, compute(series).estimate(unit)))
         require(len(found) >= 2, "fewer than two systems have runs for it")
@@ -133,7 +137,7 @@ class Writer(SentenceWriter):
 
     def tails(self, mode: str) -> str:
         tails = []
-        for series in self.run_set.select(mode=mode, harness=False):
+        for series in self.systems(mode):
             with suppress(NotAvailable):
                 tail = self.measures.first_hot(metrics.WRITE_P90, series).value
                 tails.append((tail / self.measures.first_hot(metrics.WRITE_MEDIAN, series).value, series.title))
@@ -220,7 +224,7 @@ class Writer(SentenceWriter):
         groups: dict[str, list[str]] = {"raise throughput": [], "do not change it distinguishably": [], "lower it": []}
         more, same, less = groups
         gains = []
-        for batch in self.run_set.select(mode=BATCH, harness=False):
+        for batch in self.systems(BATCH):
             with suppress(NotAvailable):
                 single = self.measures.hot(metrics.HARNESS_RATE, self.run_set.find(batch.system, SINGLE))
                 ratio = self.measures.hot(metrics.HARNESS_RATE, batch).ratio(single).estimate("")
@@ -239,13 +243,13 @@ class Writer(SentenceWriter):
         flushes = [
             (run.manifest.flush.seconds / run.manifest.flush.rows * 1e6, f"{series.title} ({series.mode_title})")
             for mode in MODES
-            for series in self.run_set.select(mode=mode, harness=False)
+            for series in self.systems(mode)
             for run in series.hot_runs[-1:]
             if run.manifest.flush is not None and run.manifest.flush.rows
         ]
         merges = [
             (run.manifest.merge.seconds / run.manifest.events * 1e6, series.title)
-            for series in self.run_set.select(mode=SINGLE, harness=False)
+            for series in self.systems(SINGLE)
             for run in series.runs[-1:]
             if run.manifest.merge is not None and run.manifest.merge.files_before > 1
         ]
