@@ -15,9 +15,9 @@ import pytest
 
 from tidemark.machine import power
 from tidemark.results.reference.run_files import meanings
+from tidemark.studies.ingest.record import FLUSHED
 from tidemark.studies.ingest.window.ambiguity import Attempted
 from tidemark.studies.ingest.window.one_client import Added, AtAge
-from tidemark.studies.ingest.window.power_failure import FLUSHED
 from tidemark.systems.base import FULL
 
 from .conftest import MakeSandbox

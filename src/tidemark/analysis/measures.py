@@ -231,6 +231,12 @@ class Measures:
         """Return `quantity` of `a` over that of `b`, hot runs: the ratio of medians, of throughputs, ..."""
         return checked_ratio(self.hot(quantity, a), self.hot(quantity, b))
 
+    def counted_ratio(self, quantity: Metric, a: Series, b: Series) -> BootstrapEstimate:
+        """Return `quantity` of `a` over that of `b`: of hot runs if both have them, else of run 0."""
+        if a.hot_runs and b.hot_runs:
+            return self.ratio(quantity, a, b)
+        return checked_ratio(self.cold(quantity, a), self.cold(quantity, b))
+
     def noise_floor(self, quantity: Metric, mode: str) -> BootstrapEstimate:
         """Return how far apart one system under two names may be in `quantity`, in per cent of the smaller: A/A.
 
@@ -245,7 +251,7 @@ class Measures:
 
         Each of the `pairs` is the same thing, measured twice. Raises NotAvailable if there is no interval.
         """
-        found = [self.ratio(quantity, a, b).estimate("") for a, b in pairs]
+        found = [self.counted_ratio(quantity, a, b).estimate("") for a, b in pairs]
         ends = [end for each in found for end in (each.low, each.high) if end]
         require(ends, "the ratio of one system under two names has no interval")
         return known(100 * (max(max(end, 1 / end) for end in ends) - 1))

@@ -33,6 +33,7 @@ from tidemark.results.reference.systems import system_pages
 from tidemark.results.report.summary_table import usual_columns
 from tidemark.results.tables.table import Table, markdown_grid, read_table, records, write_tables
 from tidemark.runs.runset import RunSet
+from tidemark.runs.spec import TWIN
 from tidemark.schema import editor_schema
 from tidemark.studies.study import Study, registry
 from tidemark.systems.registry import registry as systems
@@ -244,7 +245,8 @@ def caveats(kept: Path) -> Iterator[str]:
         f"→ [Old tables]({front.study_page('ingest')}#old-tables) has commit 10,000."
     )
     path = kept / "freshness" / content.TABLES / "matrix.json"
-    rows = records(read_table(path)) if path.is_file() else []
+    rows = [row for row in records(read_table(path)) if not str(row["system"]).endswith(TWIN)] if path.is_file() else []
+    rows = [row for row in rows if row["stack"] == rows[-1]["stack"]]  # the newest, as in the table
     found = _listed({str(row["system"]): row["age_p99"] for row in rows}, "s")
     often = "Time until a reader of local files sees 99 of 100 events, with a commit every second"
     seen = f" {often}{_apart(str(row['stack']) for row in rows)}: {found}." if found else ""

@@ -95,11 +95,11 @@ def counterparts(run_set: RunSet, mode: str | None = None) -> Iterator[tuple[Ser
 
 
 def twins(series: Iterable[Series]) -> list[tuple[Series, Series]]:
-    """Return each pair of series that measured one system with the same options under two names, hot."""
+    """Return each pair of series that measured one system with the same options under two names."""
     found: dict[str, list[Series]] = {}
     for each in series:
-        if each.hot_runs:
-            system = each.hot_runs[0].manifest.system
+        if each.counted_runs:
+            system = each.counted_runs[0].manifest.system
             found.setdefault(f"{system.base} {system.options}", []).append(each)
     return [(a, b) for same in found.values() for a, b in combinations(same, 2) if a.system != b.system]
 

@@ -7,10 +7,14 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from tests.results.places import made
 from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, batched, write_run_set
 
-from tidemark.pipeline.build import build_figures, build_tables
+from tidemark.pipeline.build import build_figures, build_tables, parts
+from tidemark.results.figures import draw
+from tidemark.results.figures.context import FigureContext
+from tidemark.runs.runset import RunSet
 
 # The software table checks versions against the locks that runs name; these runs name none.
 NOW = {"stack": "current"}
@@ -55,3 +59,23 @@ def test_the_other_tables_are_those_of_the_first_stack(tmp_path: Path) -> None:
     assert not made(alone / "tables", "then-and-now.csv").exists()
     names = {entry["name"] for entry in json.loads((alone / "tables" / "index.json").read_text())["tables"]}
     assert "then-and-now" not in names
+
+
+def test_series_of_a_single_run_are_compared_by_that_run(tmp_path: Path) -> None:
+    once = replace(DUCKLAKE, factors=(1.0,), outliers=0.0)
+    results = write_run_set(tmp_path, (once, replace(once, median_ms=once.median_ms / 2, **NOW)))
+    build_tables(results)
+    found = rows(results)["DuckLake", "single"]
+    assert float(found["write_ratio_low"]) <= 0.5 <= float(found["write_ratio_high"]) < 1
+
+
+def test_figure_of_many_modes_draws_the_one_that_most_systems_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = [each for model in (DUCKLAKE, ICEBERG_DUCKDB) for each in (model, replace(model, **NOW))]
+    models = (*shared, batched(ICEBERG_DUCKDB), batched(ICEBERG_DUCKDB, **NOW))
+    (part,) = parts(RunSet.load(write_run_set(tmp_path, models)))
+    monkeypatch.setattr(draw, "MOST_MODES", 1)
+    drawn = draw.then_and_now(FigureContext.of(part.measures))
+    assert "Only series 'single' are drawn" in drawn.notes[0]
+    assert not any("batch" in source for source in drawn.sources)

@@ -104,10 +104,16 @@ def test_capacity_of_repeats_is_the_rate_that_all_sustain() -> None:
 
 
 def test_growing_lag_does_not_bound_a_table_that_keeps_up_with_a_higher_rate() -> None:
-    run = climb(0.0, 0.005, 0.0, 0.5)
+    run = climb(0.0, 0.1, 0.0, 0.5)
     assert [step.verdict for step in steps(run)] == [HOLDS, GROWS, HOLDS, GROWS]
     assert held(run)[0].rate == 40 and ending(capacity([run])) == (WITHIN, "80 events/s: grows")
     assert held(climb(0.5, 0.0))[0].rate == 20
+
+
+def test_growth_of_milliseconds_a_second_is_no_overload() -> None:
+    run = climb(0.0, 0.01, 0.005)
+    assert all(step.growth and step.growth.is_above(0) for step in list(steps(run))[1:])
+    assert ending(capacity([run])) == (LEAST, "there was none")
 
 
 def test_undecided_step_does_not_end_a_climb_if_a_higher_rate_holds() -> None:

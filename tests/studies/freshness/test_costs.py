@@ -1,4 +1,4 @@
-"""Tests of the event ages that a prediction may be compared with."""
+"""Tests of the event ages that a prediction may be compared with, and of the stack that a claim is judged by."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import known
 from tidemark.planner.cost_model import Age
 from tidemark.studies.freshness.metrics import MADE_P50, ROWS, costs
+from tidemark.studies.freshness.results import not_once_after_kills
 
 
 def test_ages_come_from_sound_runs_without_kills() -> None:
@@ -30,3 +31,18 @@ def test_ages_come_from_sound_runs_without_kills() -> None:
     (found,) = costs(cast(Any, SimpleNamespace(run_set=SimpleNamespace(series=all_series), value=value)))
     assert (found.system, found.rate) == ("ducklake", 1000)
     assert isinstance(found, Age) and (found.rows, found.age_s) == (pytest.approx(1010), pytest.approx(0.6))
+
+
+def test_claim_on_kills_is_judged_by_the_series_of_its_stack() -> None:
+    lost = {"thesis": 0.5, "current": 0.25}
+    found = {
+        stack: [SimpleNamespace(mode="1s-1000-json-kills-2", settings=(), system="ducklake", stack=stack)]
+        for stack in lost
+    }
+    measures = SimpleNamespace(
+        run_set=SimpleNamespace(select=lambda *, stack=None: found[stack or "thesis"]),
+        value=lambda _quantity, series: known(lost[series.stack]),
+    )
+    for stack, share in lost.items():
+        claim_data = SimpleNamespace(measures=measures, stack=stack, require_runs=lambda own, _which: own[0])
+        assert not_once_after_kills(cast(Any, claim_data), "ducklake")[0].value == pytest.approx(100 * share)

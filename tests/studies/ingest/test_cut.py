@@ -24,6 +24,7 @@ from tidemark.runs.serde import Fields, read
 from tidemark.studies.ingest.load.records import ACKED, CONFLICT, NUMBERS, SENT
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.parts import CutSettings
+from tidemark.studies.ingest.record import FLUSHED
 from tidemark.studies.ingest.tables import faults as results
 from tidemark.studies.ingest.tables.faults import Cuts, costly_cuts, cut_sentence
 from tidemark.studies.ingest.window.power_failure import Remains, cost
@@ -120,9 +121,9 @@ def cut(paid: Any) -> Callable[[type], Any]:
     return lambda kind: read(kind, Fields("run.json", found))
 
 
-def series(title: str, level: str, *costs: Any) -> Any:
-    system = SimpleNamespace(durability_level=level)
-    runs = tuple(SimpleNamespace(manifest=SimpleNamespace(system=system), record=cut(each)) for each in costs)
+def series(title: str, level: str, *costs: Any, marks: tuple[str, ...] = ()) -> Any:
+    manifest = SimpleNamespace(system=SimpleNamespace(durability_level=level), marks=marks)
+    runs = tuple(SimpleNamespace(manifest=manifest, record=cut(each)) for each in costs)
     return SimpleNamespace(title=title, id=f"{title}-{level}", runs=runs, missing=lambda: "only root may mount a disk")
 
 
@@ -144,3 +145,11 @@ def test_sentence_names_the_losses_of_each_system(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(results, "series_with_cuts", lambda _run_set: [series("DuckLake", "default")])
     with pytest.raises(NotAvailable, match="only root"):
         cut_sentence(cast(RunSet, None))
+
+
+def test_cut_after_a_flush_of_the_disk_counts_only_if_there_is_no_other() -> None:
+    some, whole = paid(ids((0, 0), (1, 0))), paid(ids((0, 0), (1, 0), (1, 1), (2, 0)))
+    flushed = series("DuckLake", "default", whole, marks=(FLUSHED,))
+    assert len(Cuts.of(flushed).each) == 1 and costly_cuts(flushed).estimate("").value == 0
+    flushed.runs += series("DuckLake", "default", some).runs
+    assert len(Cuts.of(flushed).each) == 1 and costly_cuts(flushed).estimate("").value == 1

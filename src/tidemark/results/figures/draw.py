@@ -28,6 +28,7 @@ from tidemark.runs.views import counterparts, dataset_label, in_order, modes
 type Entry = dict[str, object]
 
 TITLE = "Then and now"
+MOST_MODES = 3  # of one figure: with more, only one of them is drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,21 +115,28 @@ def then_and_now(context: FigureContext) -> DrawnFigure:
     rows: dict[str, list[plots.Point]] = {}
     runs: list[Run] = []
     several = len(run_set.stacks) > 2
+    pairs = list(counterparts(run_set))
     filled, *hollow = modes(run_set)
-    for then, now in counterparts(run_set):
-        ratio = partial(context.measures.ratio, leading, now)
+    only = ""
+    if len(hollow) >= MOST_MODES:  # the one that most systems share; of several, the one with the shortest name
+        shared = Counter(then.mode for then, now in pairs if then.runs and now.runs) or {filled: 0}
+        filled, hollow = min(shared, key=lambda mode: (-shared[mode], len(mode), mode)), []
+        pairs = [each for each in pairs if each[0].mode == filled]
+        only = f" Only series '{filled}' are drawn; the table has all."
+    for then, now in pairs:
+        ratio = partial(context.measures.counted_ratio, leading, now)
         point = plots.point(ratio, then, filled=then.mode == filled, where=f"{then.mode_title}: ")
         label = f"{then.title}, {now.stack}" if several else then.title
         rows.setdefault(label, []).append(point)
-        runs += [*then.hot_runs, *now.hot_runs]
+        runs += [*then.counted_runs, *now.counted_runs]
     first, *others = in_order(run_set)
     key = f"filled: {filled}; hollow: {listed(hollow)}" if hollow else ""
     what = f"{leading.noun}, {' or '.join(others)} / {first}"
     made = plots.dots(context, list(rows.items()), what, line=1.0, from_zero=False, key=key)
     marks = f" {key.capitalize()}." if key else ""
     notes = [
-        f"Left of 1, a system is {leading.words[1]} than with the versions of '{first}'.{marks} Lines are 95 % "
-        "intervals over hot runs; one that contains 1 shows no difference. The axis does not start at zero.",
+        f"Left of 1, a system is {leading.words[1]} than with the versions of '{first}'.{marks}{only} Lines are 95 % "
+        "intervals; one that contains 1 shows no difference. The axis does not start at zero.",
         run_set.coverage,
     ]
     groups: dict[str, list[str]] = {"is lower": [], "is higher": [], "shows no difference": []}
@@ -136,7 +144,7 @@ def then_and_now(context: FigureContext) -> DrawnFigure:
     for label, points in rows.items():
         for estimate, _, is_filled in points:
             if isinstance(estimate, Estimate):
-                which = label if len(modes(run_set)) == 1 else f"{label} ({filled if is_filled else listed(hollow)})"
+                which = label if not hollow else f"{label} ({filled if is_filled else listed(hollow)})"
                 groups[against(estimate, higher, lower, same)].append(which)
     newer = " or ".join(f"'{each}'" for each in others)
     shown = sentence(conclusion(f"with {newer} instead of '{first}', the {leading.noun}", "it", groups))

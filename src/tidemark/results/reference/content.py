@@ -1,8 +1,8 @@
 """Reference results: the results of one Tidemark run of a study, small enough to be stored with the code.
 
 There is one folder per study, and one more for each group of other stacks measured separately. It contains a
-`Reference` as `reference.json`, the study's first figure, and `tables`: the tables as JSON, except those with one row
-per run, which are in the archive that the reference results were computed from.
+`Reference` as `reference.json`, the study's first figure, and `tables`: the tables as JSON, except those without rows
+and those with one row per run, which are in the archive that the reference results were computed from.
 """
 
 from __future__ import annotations
@@ -232,7 +232,8 @@ def write_reference(reference: Reference, tables: Sequence[Table], drawing: str,
 
     `drawing` is the content of the figure's file.
     """
-    chosen = {f"{TABLES}/{table.name}.json": table for table in tables if not set(PER_RUN) <= set(table.columns)}
+    shown = (table for table in tables if table.rows and not set(PER_RUN) <= set(table.columns))
+    chosen = {f"{TABLES}/{table.name}.json": table for table in shown}
     contents = {FILE: to_json(reference), **{name: table.json() for name, table in chosen.items()}}
     if reference.figure is not None:
         contents[reference.figure.file] = drawing

@@ -27,7 +27,7 @@ OF = "<!-- reference of {}: './tidemark artifact' writes this -->"
 MATRIX = "matrix"
 LIGHT, DARK = "docs/images/glance.svg", "docs/images/glance-dark.svg"  # the first page's picture
 APART = (
-    "This was another day than above, when the machine may have been faster or slower. To see what the releases "
+    "These are other runs than above, when the machine may have been faster or slower. To see what the releases "
     "change, measure both in one run (`--config 'stacks=[{stacks}]'`)."
 )
 NONE = "There are none of this study yet."
@@ -126,7 +126,7 @@ def _short(kept: Path, study: str, questions: Sequence[SummaryMetric]) -> Iterat
             by = f" with the stack `{stack}`" if len(about.stacks) > 1 else ""
             yield f"{claims}{by}: {verdicts(each, stack)} ([`{place.name}`]({UP}{kept.name}/{place.name}/{FILE}))."
         yield from about.remarks
-        if number:
+        if not set(about.stacks) <= set(first.stacks):
             yield APART.format(stacks=", ".join((*first.stacks, *about.stacks)))
         if questions:
             for stack in about.stacks:

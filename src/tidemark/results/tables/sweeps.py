@@ -10,14 +10,14 @@ from dataclasses import replace
 from functools import partial
 
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison, listed
-from tidemark.analysis.metrics import Metric, checked_ratio, require
+from tidemark.analysis.metrics import Metric, require
 from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.results.tables.table import IDENTITY, Column, ComputedColumn, Table, TableBuilder, computed, notes_of
 from tidemark.runs.run import Run
 from tidemark.runs.runset import ASSUMED, RunSet, Series
 from tidemark.runs.serde import spelt
 from tidemark.runs.spec import MAIN
-from tidemark.runs.views import all_hot_runs, counterparts
+from tidemark.runs.views import counterparts
 
 NOTES = notes_of(__file__)
 
@@ -55,11 +55,8 @@ def baseline(run_set: RunSet, series: Series, axis: str) -> Series | None:
 
 def compared(builder: TableBuilder, quantity: Metric, series: Series, base: Series | None) -> BootstrapEstimate:
     """Return `quantity` of `series` over that of `base`: of hot runs if both have them, else of run 0."""
-    measures = builder.measures
     base = require(base, "the main configuration has no run to compare with")
-    if series.hot_runs and base.hot_runs:
-        return measures.ratio(quantity, series, base)
-    return checked_ratio(measures.cold(quantity, series), measures.cold(quantity, base))
+    return builder.measures.counted_ratio(quantity, series, base)
 
 
 def _table(builder: TableBuilder, sweep: str, axis: str) -> Table:
@@ -141,10 +138,10 @@ def then_and_now(builder: TableBuilder) -> Iterator[Table]:
     measures, leading = builder.measures, builder.quantities.leading
 
     def value(quantity: Metric, place: int, pair: Pair) -> Cell:
-        return attempt(quantity.unit, partial(measures.hot, quantity, pair[place]))
+        return attempt(quantity.unit, partial(measures.value, quantity, pair[place]))
 
     def ratio(quantity: Metric, pair: Pair) -> BootstrapEstimate:
-        return measures.ratio(quantity, pair[1], pair[0])
+        return measures.counted_ratio(quantity, pair[1], pair[0])
 
     def verdict(pair: Pair) -> Cell:
         return comparison(partial(ratio, leading, pair), *leading.words)
@@ -166,7 +163,7 @@ def then_and_now(builder: TableBuilder) -> Iterator[Table]:
             columns.append(computed(f"{key}_ratio", f"{title}, now / then", partial(ratio, each), interval=True))
     columns.append(computed("verdict", f"{leading.subjects} now", verdict))
     pairs = list(counterparts(builder.run_set))
-    runs = all_hot_runs(series for pair in pairs for series in pair)
+    runs = [run for pair in pairs for series in pair for run in series.counted_runs]
     title = "Then and now: comparison of software stacks"
     made = builder.computed_table("then-and-now", title, columns, pairs, runs)
     yield replace(made, notes=tuple(NOTES("then-and-now")))  # without the notes of tables about one stack

@@ -19,6 +19,7 @@ from tidemark.studies.freshness.record import End, FreshnessRecord, RampStep, is
 NOT_ONCE = "the table does not hold each event once"
 ONE_RATE = "its rate was not raised"
 FEWEST_COMMITS = 4  # within a step, required to judge a slope
+TOLERATED = 0.05  # growth of the lag in seconds per second: the table takes 95 % of the events that are due
 MILLION = 1e6
 SECONDS = 1e-9  # per nanosecond
 HOLDS, GROWS, LATE, UNKNOWN = "does not grow", "grows", "the producer was late", "too few commits to tell"
@@ -45,7 +46,7 @@ class Step(RampStep):
         growth = self.growth
         if growth is None or growth.low is None:
             return UNKNOWN
-        return GROWS if growth.is_above(0) else HOLDS
+        return GROWS if growth.is_above(TOLERATED) else HOLDS
 
 
 def slope(run: Run, begin_s: float, seconds: float) -> BootstrapEstimate | None:
@@ -88,8 +89,8 @@ def _unjudged(run: Run) -> Iterator[Step]:
 def held(run: Run) -> tuple[Step, Step | None]:
     """Return the highest step whose lag does not grow, and the next step, if any.
 
-    A table that keeps up with a rate keeps up with those below it, whatever the slopes of these: one in forty steps of
-    a constant lag has an interval above 0. Raises NotAvailable if no step holds.
+    A table that keeps up with a rate keeps up with those below it, whatever the slopes of these. Raises NotAvailable if
+    no step holds.
     """
     climbed = list(steps(run))
     highest = max((place for place, step in enumerate(climbed) if step.verdict == HOLDS), default=None)

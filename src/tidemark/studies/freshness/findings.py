@@ -9,7 +9,7 @@ from tidemark.analysis.metrics import NotAvailable, require
 from tidemark.analysis.text_blocks import SentenceWriter
 from tidemark.runs.runset import Series
 from tidemark.studies.freshness import metrics
-from tidemark.studies.freshness.capacity import capacity
+from tidemark.studies.freshness.capacity import TOLERATED, capacity
 from tidemark.studies.freshness.frontier import frontier_sentence, policy_costs
 from tidemark.studies.freshness.record import FreshnessRecord
 from tidemark.studies.freshness.settings import FreshnessSettings
@@ -44,7 +44,7 @@ class Writer(SentenceWriter):
         for each in self._measured():
             with suppress(NotAvailable):
                 slope = self.measures.value(metrics.SLOPE, each).estimate("s/s")
-                if slope.is_above(0):
+                if slope.is_above(TOLERATED):
                     rate = FreshnessSettings.of(each).rate
                     grows.append(f"{each.title} ({metrics.policy_of(each)}, {rate:,} events/s)")
                 else:

@@ -240,9 +240,9 @@ def steady(run_set: RunSet) -> list[Series]:
     return sorted((each for each in run_set.select() if FreshnessSettings.of(each).is_steady), key=place_of)
 
 
-def killed(run_set: RunSet) -> list[Series]:
-    """Return the series whose consumer or pipeline was killed."""
-    return [each for each in run_set.select() if FreshnessSettings.of(each).kills]
+def killed(run_set: RunSet, stack: str | None = None) -> list[Series]:
+    """Return the series of a stack, by default the first, whose consumer or pipeline was killed."""
+    return [each for each in run_set.select(stack=stack) if FreshnessSettings.of(each).kills]
 
 
 def climbed(run_set: RunSet) -> list[Series]:

@@ -32,11 +32,8 @@ OWN: dict[str, Measure] = {}
 @measure(OWN)
 def not_once_after_kills(claim_data: ClaimData, system: str) -> Measured:
     """Return the percentage of events that are missing or present more than once after kills."""
-    own = [
-        each
-        for each in metrics.killed(claim_data.measures.run_set)
-        if (each.system, each.stack) == (system, claim_data.stack)
-    ]
+    killed = metrics.killed(claim_data.measures.run_set, claim_data.stack)
+    own = [each for each in killed if each.system == system]
     return claim_data.measures.value(metrics.WRONG, claim_data.require_runs(own, f"{system} with kills")).scaled(
         PERCENT
     ), "%"

@@ -59,18 +59,16 @@ def schedule_over_closed(claim_data: ClaimData, system: str, mode: str) -> Measu
 @measure(OWN)
 def killed(claim_data: ClaimData, system: str, part: str = FAULTS) -> Measured:
     """Return the share of kills (writers and servers, or a front) after which an acknowledged row is not there once."""
-    found = series_with_kills(claim_data.measures.run_set, (part,))
-    own = [
-        each for each in found if (each.system, each.stack) == (system, claim_data.stack) and retry_of(each) != BLIND
-    ]
+    found = series_with_kills(claim_data.measures.run_set, (part,), claim_data.stack)
+    own = [each for each in found if each.system == system and retry_of(each) != BLIND]
     return costly(claim_data.require_runs(own, f"{system} with kills")), ""
 
 
 @measure(OWN)
 def sent_twice(claim_data: ClaimData, retry: str) -> Measured:
     """Return the share of kills after which a row is doubled, over all systems whose writers use this `retry`."""
-    found = series_with_kills(claim_data.measures.run_set, (FAULTS,))
-    own = [each for each in found if each.runs and each.stack == claim_data.stack and retry_of(each) == retry]
+    found = series_with_kills(claim_data.measures.run_set, (FAULTS,), claim_data.stack)
+    own = [each for each in found if each.runs and retry_of(each) == retry]
     for each in own:
         claim_data.runs += each.runs
     return twice(own), ""

@@ -200,6 +200,11 @@ class DurabilityRecord:
     durability: AtRisk | Excused  # files that were not on the disk when a commit was acknowledged
 
 
+FLUSHED = (  # mark of a run
+    "its whole disk was flushed shortly before the cut, by any process of the machine: its losses are a lower bound"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """Cost of one power cut; counts are rows unless they are named as batches."""

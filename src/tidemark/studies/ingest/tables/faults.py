@@ -97,9 +97,11 @@ def retry_of(series: Series) -> str:
     return FaultSettings.of(series).retry if part_name(series) == FAULTS else NEVER
 
 
-def series_with_kills(run_set: RunSet, parts: Sequence[str] = (FAULTS, FRONT)) -> tuple[Series, ...]:
-    """Return the series of these parts, including those without runs."""
-    return tuple(series for part in parts for series in of_part(run_set, part).select(harness=False))
+def series_with_kills(
+    run_set: RunSet, parts: Sequence[str] = (FAULTS, FRONT), stack: str | None = None
+) -> tuple[Series, ...]:
+    """Return the series of these parts under a stack, by default the first, including those without runs."""
+    return tuple(series for part in parts for series in of_part(run_set, part).select(stack=stack, harness=False))
 
 
 def killed_of(series: Series) -> Iterator[Killed]:
@@ -259,11 +261,12 @@ UNREAD = "CANNOT BE READ"
 
 @dataclass(frozen=True, slots=True)
 class Cuts(Trials[record.PowerCut]):
-    """All power cuts of one series."""
+    """Power cuts of one series; those before which the disk was flushed are left out if there are others."""
 
     @classmethod
     def of(cls, series: Series) -> Cuts:
-        return cls(series, tuple(run.record(record.PowerCutRecord).cut for run in series.runs))
+        counted = [run for run in series.runs if record.FLUSHED not in run.manifest.marks] or series.runs
+        return cls(series, tuple(run.record(record.PowerCutRecord).cut for run in counted))
 
     @property
     def oldest_lost_s(self) -> float | None:

@@ -28,7 +28,7 @@ from tidemark.studies.ingest.load.crew import WorkerPool, surviving
 from tidemark.studies.ingest.load.records import ACKED, NUMBERS, by_field
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.parts import CutSettings
-from tidemark.studies.ingest.record import Cost, PowerCut, PowerCutRecord, in_seconds
+from tidemark.studies.ingest.record import FLUSHED, Cost, PowerCut, PowerCutRecord, in_seconds
 from tidemark.studies.ingest.window.fault_injection import BACK_S, LOOK_S, Look
 from tidemark.studies.ingest.window.runner import OF_TABLE, TABLE, IngestWindow, WriteRunner, fresh_table, versions
 from tidemark.studies.ingest.window.unsynced_data import commits_at_risk
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from tidemark.runs.manifest import SystemPart
 
 EARLIEST = 0.5  # earliest moment of the cut, as a share of the window
-FLUSHED = (
-    "its whole disk was flushed shortly before the cut, by any process of the machine: its losses are a lower bound"
-)
 Ints = NDArray[np.int64]
 
 
