@@ -122,6 +122,7 @@ def cost(context: FigureContext) -> DrawnFigure:
         frame = pd.DataFrame([{"system": each.title, **asdict(point)} for each, point in points])
         frame = frame.sort_values(["system", "age", "cost"])
         others, most = frame[~frame["is_capacity"]], frame[frame["is_capacity"]]
+        axes.margins(x=0.12)  # for labels beside the outermost marks
         if len(others):
             plots.lines(axes, others, "age", "cost", context.look, legend=True)
         if len(most):
