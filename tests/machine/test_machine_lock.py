@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import select
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from tidemark.machine.processes import hold_machine
 
 HOLD = """
 from tidemark.machine.processes import hold_machine
-with hold_machine():
+with hold_machine(lambda what: print(what, flush=True)):
     print("held", flush=True)
     input()
 """
@@ -23,9 +23,10 @@ def test_second_measurement_waits_and_a_killed_one_does_not_block(tmp_path: Path
         second = subprocess.Popen(
             [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path
         )
-        time.sleep(1.5)
-        assert second.poll() is None
-    assert second.stdout is not None and second.stdout.readline() == b"held\n"
+        assert second.stdout is not None
+        assert second.stdout.readline() == b"waiting for another measurement on this machine to end\n"
+        assert not select.select([second.stdout], [], [], 1.5)[0], "it goes on waiting"
+    assert second.stdout.readline() == b"held\n"
     second.kill()
     second.communicate()
     with hold_machine(said.append):

@@ -72,7 +72,7 @@ def test_work_of_a_killed_process_of_a_group_is_not_foreign(folder: Path, monkey
         return MachineTimes(programs=ended + sum(map(cpu_seconds, running)), interrupts=0.0, stolen=0.0, idle=0.0)
 
     monkeypatch.setattr(watch_module, "machine_times", told)
-    monkeypatch.setattr(watch_module, "others", lambda _ours: Others(0.0, {}))
+    monkeypatch.setattr(watch_module, "others", lambda _ours: Others({}, {}))
     watch = Watch(folder, {"harness": HARNESS, "writers": Group(lambda: [busy.pid] * (busy.returncode is None))}, ())
     with watch:
         time.sleep(1.2)

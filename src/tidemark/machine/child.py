@@ -7,6 +7,7 @@ import pickle
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 from tidemark.errors import TidemarkError
 from tidemark.process_lifetime import INTERRUPTIONS, die_with_parent, heed_interruptions, tell_instead, was_interrupted
@@ -59,10 +60,13 @@ def _work(work: Callable[[], None], parent: int, writer: int, mask: set[int]) ->
         else:
             error = TidemarkError(f"{type(failure).__name__}: {failure}")
     finally:
-        sys.stderr.flush()
-        with os.fdopen(writer, "wb") as pipe:
-            pickle.dump(error, pipe)
-        os._exit(0)
+        try:
+            with suppress(OSError):  # a full disk or a closed pipe
+                sys.stderr.flush()
+            with os.fdopen(writer, "wb") as pipe:
+                pickle.dump(error, pipe)
+        finally:
+            os._exit(0)
 
 
 def how_ended(status: int) -> str:

@@ -51,6 +51,11 @@ class Settled:
     seconds: float
     at_rest: bool
 
+    @property
+    def rest_bytes(self) -> int | None:
+        """Dirty bytes of the machine at rest; None if another program went on writing, which is no rest."""
+        return self.left_bytes if self.at_rest else None
+
 
 def settle(rest_bytes: int | None, patience_s: float = PATIENCE_SECONDS) -> Settled:
     """Sync repeatedly until at most `rest_bytes` are dirty, or one megabyte if that is more.

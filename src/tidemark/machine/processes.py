@@ -5,6 +5,7 @@ Also the lock that allows one measurement at a time on the machine, from any fol
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import socket
@@ -143,12 +144,17 @@ def machine_times() -> MachineTimes:
 class Others:
     """Processes on this machine other than Tidemark's, with their CPU seconds up to one moment.
 
-    `sent_bytes`: bytes that they caused to be written to a disk, ended children included; None if not readable.
+    `sent_bytes`: bytes that they caused to be written to a disk, ended children included, as far as this account may
+    read it; None if it may read none.
     """
 
-    kernel: float
+    kernel: dict[int, float]  # by thread id
     programs: dict[int, tuple[str, float]]  # by process id: name, and CPU seconds without those of ended children
     sent_bytes: int | None = None
+
+    def kernel_since(self, before: Others) -> float:
+        """Return the CPU seconds of the kernel's threads since `before`, without those of threads that ended."""
+        return sum(max(0.0, seconds - before.kernel.get(pid, 0.0)) for pid, seconds in self.kernel.items())
 
     def since(self, before: Others) -> list[tuple[str, float]]:
         """Return the programs with the CPU seconds that they used since `before`, most first."""
@@ -162,7 +168,7 @@ class Others:
 
 def others(ours: set[int]) -> Others:
     """Read all processes except `ours`; it takes some milliseconds: do not call it while anything is timed."""
-    kernel, programs = 0.0, {}
+    kernel, programs = {}, {}
     for place in Path("/proc").iterdir():
         name = place.name
         if not name.isdecimal() or int(name) in ours:
@@ -174,7 +180,7 @@ def others(ours: set[int]) -> Others:
         fields = tail.split()
         seconds = sum(map(int, fields[11:13])) / CLOCK_TICKS
         if int(fields[1]) == KERNEL or int(name) == KERNEL:
-            kernel += seconds
+            kernel[int(name)] = seconds
         else:
             programs[int(name)] = (head.partition("(")[2], seconds)
     return Others(kernel, programs, sent_bytes(programs))
@@ -203,7 +209,9 @@ def hold_machine(show: Callable[[str], None] = lambda _what: None) -> Iterator[N
             try:
                 holder.bind(LOCK_NAME)
                 break
-            except OSError:
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise MachineError(f"the lock of measurements cannot be taken: {error.strerror}") from error
                 if not waiting:
                     show("waiting for another measurement on this machine to end")
                 waiting = True

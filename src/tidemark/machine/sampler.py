@@ -117,6 +117,7 @@ class Sampler:
 
     def __enter__(self) -> Sampler:
         self._ended = threading.Event()
+        self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._began = self._at = time.perf_counter()
         self._cpu = time.process_time()
@@ -127,10 +128,12 @@ class Sampler:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
         self._ended.set()
         self._thread.join()
         self._counted_s += time.perf_counter() - self._began
+        if kind is None and self._failure is not None:
+            raise self._failure
 
     def add_shared_memory(self) -> None:
         """Add shared memory to the private memory of each second of the last stretch.
@@ -144,6 +147,13 @@ class Sampler:
             ]
 
     def _run(self) -> None:
+        try:
+            self._sample_each_second()
+        except Exception as error:  # raised when the stretch ends: seconds are missing, and dead servers were not seen
+            self._failure = error
+        self.cpu_s += time.thread_time()
+
+    def _sample_each_second(self) -> None:
         due = self._began
         while True:
             due += self._interval_s
@@ -154,7 +164,6 @@ class Sampler:
             if ended:
                 break
             self._on_second(self._counted_s + self._at - self._began)
-        self.cpu_s += time.thread_time()
 
     def _sample(self) -> None:
         now, cpu = time.perf_counter(), time.process_time()

@@ -72,7 +72,7 @@ class Watch:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.sampler.__exit__()
+        self.sampler.__exit__(kind)
         clocks, machine, used = _Clocks.now(), machine_times(), self._used()
         written = self.sampler.disk.read()
         self._count_processors(clocks, used, machine.programs - self._machine_before.programs)
@@ -89,7 +89,7 @@ class Watch:
         self._ours += max(0.0, used - self._used_before)
         self._programs += max(0.0, programs)
         after = self._others()
-        self._kernel += max(0.0, after.kernel - self._others_before.kernel)
+        self._kernel += after.kernel_since(self._others_before)
         sent = _less(after.sent_bytes, self._others_before.sent_bytes)
         self._foreign_bytes = _plus(self._foreign_bytes, sent)
         for name, seconds in after.since(self._others_before):

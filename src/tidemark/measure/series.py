@@ -99,7 +99,7 @@ def _measure(session: ServerSession, record: SeriesRecord) -> None:
         drop_work(spec, workspace)
         return
     reboot.claim(workspace, spec.id, alone=spec.cold == "reboot" and missing[0] == 0)
-    session = replace(session, rest_bytes=settle(None).left_bytes)
+    session = replace(session, rest_bytes=settle(None).rest_bytes)
     if spec.cold != cold.Method.REBOOT and session.workload().needs_probe():  # a restart makes only one run cold
         in_a_child(session.probe)
     while missing:
@@ -113,13 +113,14 @@ def _measure_in_turn(sessions: Sequence[ServerSession], records: Mapping[str, Se
     Raises TidemarkError if it was at none of them.
     """
     reboot.claim(sessions[0].workspace, sessions[0].spec.job, alone=False)
-    rest_bytes = settle(None).left_bytes
+    rest_bytes = settle(None).rest_bytes
     left = [replace(session, rest_bytes=rest_bytes) for session in sessions]
     while left:
+        tried = {each.spec.id: len(records[each.spec.id].attempts()) for each in left}
         try:
             with_logs(partial(in_a_child, partial(measure_in_turn, left)), left[0])
         except TidemarkError as error:
-            begun = [each for each in left if _is_in_an_attempt(records[each.spec.id])]
+            begun = [each for each in left if _is_in_an_attempt(records[each.spec.id], tried[each.spec.id])]
             if not begun:
                 raise
             for session in begun:
@@ -140,5 +141,6 @@ def _missing(session: ServerSession, record: SeriesRecord) -> list[int]:
     return record.missing(spec.numbers)
 
 
-def _is_in_an_attempt(record: SeriesRecord) -> bool:
-    return bool(attempts := record.attempts()) and attempts[-1].status == KILLED
+def _is_in_an_attempt(record: SeriesRecord, tried: int) -> bool:
+    """Return True if an attempt began after the first `tried` ones, and has no end."""
+    return bool(attempts := record.attempts()[tried:]) and attempts[-1].status == KILLED

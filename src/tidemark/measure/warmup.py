@@ -54,7 +54,7 @@ def warm_up(test_bed: TestBed, before: Sequence[float], show: ProgressCallback) 
             seconds += stretch
             show(f"warming up until it is steady: {seconds:.0f} of at most {most:.0f} s (not counted)")
             uncounted(test_bed, runner, window, seconds)
-            done = window.elapsed()[count:]
+            done = window.elapsed()[count:].copy()  # a view would keep the samples from growing
             medians += [float(np.median(done)) / 1e6] if len(done) else []
         runner.finish(window)
     return WarmUp(stretch, WITHIN, tuple(medians), window.elapsed_ns / 1e9, is_steady(medians))

@@ -40,8 +40,8 @@ def seen(*batches: tuple[int, int], also: Sequence[tuple[int, int, int]] = ()) -
     return Look(np.array(whole + [(writer << ID_BITS) + ROWS * batch + row for writer, batch, row in also], np.int64))
 
 
-def killed(at: int, back: int, what: Look) -> Kill:
-    return Kill("postgres", "PostgreSQL", at, at + 5, back, what)
+def killed(at: int, back: int, what: Look, dying: int = 0) -> Kill:
+    return Kill("postgres", "PostgreSQL", at, at + dying, at + dying + 5, back, what)
 
 
 def found(noted: Sequence[np.ndarray], kills: Sequence[Kill], final: Look) -> tuple[Undisturbed, tuple[Loss, ...]]:
@@ -80,6 +80,13 @@ def test_lost_row_is_counted_for_one_kill_only() -> None:
     _, (first, second) = found([ONE, TWO], kills, seen())
     assert (first.lost, first.holds) == (ROWS, False)
     assert (second.lost, second.partial, second.holds) == (1 + ROWS, 1, False)
+
+
+def test_row_that_a_dying_server_acknowledged_is_lost_by_its_kill() -> None:
+    one = records((30, 12, 0, NUMBERS[ACKED]), (85, 5, 1, NUMBERS[ACKED]))
+    kills = [killed(40, 90, seen((1, 1)), dying=5), killed(120, 160, seen((1, 1)))]
+    _, (first, second) = found([one], kills, seen((1, 1)))
+    assert (first.acked, first.lost, second.lost) == (1, ROWS, 0)
 
 
 def test_duplicated_rows_and_unreadable_tables_do_not_hold() -> None:

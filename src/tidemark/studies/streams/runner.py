@@ -81,7 +81,8 @@ class StreamRunner(WindowRunner[StreamWindow]):
         while True:
             yield
             self._test_bed.servers.check()
-            if not self._source.exhausted or window.elapsed_ns >= until_seconds * 1e9 or self._test_bed.fails(self):
+            is_over = window.elapsed_ns >= until_seconds * 1e9 or not self._source.deadline
+            if not self._source.exhausted or is_over or self._test_bed.fails(self):
                 return
             self._show("filling the topic again (not counted)")
             self._refill(window, until_seconds)

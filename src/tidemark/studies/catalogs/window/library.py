@@ -126,12 +126,13 @@ def perform(session: Session, kind: str, path: Sequence[str], name: str, key: st
 
 
 def wait(told: Semaphore, count: int, users: Sequence[BaseProcess]) -> None:
-    """Wait until `count` users have reported; exit if one of them has died."""
+    """Wait until `count` users have reported; end the process, and with it the others, if one has died."""
     while count:
         if told.acquire(timeout=1):
             count -= 1
         elif any(each.exitcode for each in users):
-            sys.exit("a user ended on its own")
+            print("a user ended on its own", file=sys.stderr, flush=True)
+            os._exit(1)
 
 
 def main() -> None:

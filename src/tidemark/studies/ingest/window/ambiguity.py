@@ -233,8 +233,8 @@ class Bench:
         sequence, earlier = next(self.sequence), len(self.acked)
         row, key = self.rows(sequence), IdempotencyKey(WRITER, sequence, token := _token(sequence))
         self.faults.take()
-        began = time.perf_counter_ns()
         self._arm(fault)
+        began = time.perf_counter_ns()
         is_acked, tries, said = self.faults.during(lambda: self.client.write(row, key))
         took = time.perf_counter_ns() - began
         hits = self.faults.take()

@@ -63,7 +63,8 @@ class Kill:
 
     victim: str
     title: str
-    killed_ns: int
+    killed_ns: int  # right before the signal
+    dead_ns: int  # all of its processes have ended: nothing is acknowledged until it is started
     started_ns: int  # the server answers, or the new writer's client is open
     back_ns: int  # each affected writer has had a commit acknowledged that began after the kill
     look: Look  # taken after `back_ns`
@@ -137,19 +138,20 @@ class Faults:
         killed_ns = self._crew.kill(self._rng.choice(self._crew.numbers))
         successor, started_ns = self._crew.succeed()
         back_ns = self._until_written([successor], killed_ns, "a writer was killed")
-        return Kill(WRITER, "a writer", killed_ns, started_ns, back_ns, Look.at(self._table))
+        return Kill(WRITER, "a writer", killed_ns, killed_ns, started_ns, back_ns, Look.at(self._table))
 
     def _kill_other(self, victim: Victim) -> Kill:
         killed_ns = time.perf_counter_ns()
         victim.kill()
+        dead_ns = time.perf_counter_ns()
         victim.start()
         started_ns = time.perf_counter_ns()
         self._reconnect()
         try:
-            back_ns = self._until_written(self._crew.numbers, killed_ns, f"{victim.title} was killed")
+            back_ns = self._until_written(self._crew.numbers, dead_ns, f"{victim.title} was killed")
         except SystemFailure as error:
             raise ServiceError(f"{error}. Its log, {victim.log_path}, ends:\n{tail(victim.log_path)}") from error
-        return Kill(victim.name, victim.title, killed_ns, started_ns, back_ns, Look.at(self._table))
+        return Kill(victim.name, victim.title, killed_ns, dead_ns, started_ns, back_ns, Look.at(self._table))
 
     def _until_written(self, numbers: Sequence[int], since_ns: int, happened: str) -> int:
         """Return the time (ns) by which each writer had a commit acknowledged that it began after `since_ns`."""
@@ -227,10 +229,10 @@ def account(
     losses, previous_ns = [], start_ns
     causes = [_causes(writer.attempts, kills) for writer in writers]
     for place, kill in enumerate(kills):
-        wrong = found(kill.look, kill.killed_ns) if kill.look.ids is not None else (0, 0, 0)
+        wrong = found(kill.look, kill.dead_ns) if kill.look.ids is not None else (0, 0, 0)
         acked = unknown = done = in_flight = 0
         for number, (writer, cause) in enumerate(zip(writers, causes, strict=True), 1):
-            acked += int(((writer.acked_ns > previous_ns) & (writer.acked_ns <= kill.killed_ns)).sum())
+            acked += int(((writer.acked_ns > previous_ns) & (writer.acked_ns <= kill.dead_ns)).sum())
             begun, outcome = writer.attempts["start_ns"], writer.attempts["outcome"]
             ends = begun + writer.attempts["elapsed_ns"]
             # SENT: its writer was killed
@@ -259,7 +261,7 @@ def account(
                 said=kill.look.said,
             )
         )
-        previous_ns = kill.killed_ns
+        previous_ns = kill.dead_ns
     return record.Losses(first, tuple(losses))
 
 
