@@ -38,8 +38,15 @@ def test_shipped_file_is_valid_and_kept_in_the_effective_configuration() -> None
     assert config.protocol == "quick" and config.studies == ("streams",)
     written = yaml.safe_load(SHIPPED.read_text())
     effective = json.loads(config.effective)
-    for key, value in written.items():
-        assert effective[key] == value or isinstance(value, dict)
+
+    def kept(part: dict[str, Any], of: dict[str, Any], path: str) -> None:
+        for key, value in part.items():
+            if isinstance(value, dict):
+                kept(value, of[key], f"{path}.{key}")
+            else:
+                assert of[key] == value, f"{path}.{key}"
+
+    kept(written, effective, "")
 
 
 def test_every_key_has_a_description() -> None:

@@ -2,6 +2,11 @@
 
 import sys
 
-from tidemark.cli.main import main
+try:
+    from tidemark.cli.main import main
 
-sys.exit(main())
+    code = main()
+except KeyboardInterrupt:  # while it is imported, or a second one
+    print("tidemark: interrupted", file=sys.stderr)
+    code = 130
+sys.exit(code)

@@ -28,6 +28,7 @@ import errno
 from typing import ClassVar
 
 NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
+IN_THE_WAY = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 class TidemarkError(Exception):
@@ -118,12 +119,17 @@ def is_disk_full(error: BaseException | None) -> bool:
 
 
 def of_the_machine(error: Exception) -> TidemarkError | None:
-    """Convert `error` to a TidemarkError if its cause is a full disk or a forbidden file; return None otherwise."""
+    """Convert `error` to a TidemarkError if its cause is a full disk or an unusable path; return None otherwise."""
     if is_disk_full(error):
         return DiskFull(f"no room left on the device: {error}")
     if isinstance(error, OSError) and error.errno in NOT_ALLOWED and error.filename is not None:
         return MachineError(
             f"{error.filename}: {error.strerror}; this account must be allowed to use it. Mend its owner, mode or "
             "file system, and run the command again."
+        )
+    if isinstance(error, OSError) and error.errno in IN_THE_WAY and error.filename is not None:
+        return MachineError(
+            f"{error.filename}: {error.strerror}; Tidemark cannot use this place. Move away what is there, or choose "
+            "a shorter name, and run the command again."
         )
     return None

@@ -92,7 +92,7 @@ def check(values: Mapping[Any, Any], origin: Origin) -> dict[str, Any]:
 
     rules = schema()
     filled: dict[str, Any] = _fill(_plain_keys(values), rules)
-    _refuse_unbounded(filled, (), origin)
+    _refuse_unusable(filled, (), origin)
     problems = list(jsonschema.Draft202012Validator(rules).iter_errors(filled))
     if problems:
         worst = min(problems, key=lambda problem: (problem.validator != "additionalProperties", len(problem.path)))
@@ -133,7 +133,18 @@ def _fill(values: Any, rules: Mapping[str, Any]) -> Any:
         defaults = {key: rule["default"] for key, rule in properties.items() if "default" in rule and key not in values}
         rest = others if isinstance(others, dict) else {}
         return {key: _fill(value, properties.get(key, rest)) for key, value in {**values, **defaults}.items()}
-    return [values] if _is_one_of_a_list(values, rules) else values
+    if _is_one_of_a_list(values, rules):
+        values = [values]
+    if isinstance(values, list) and isinstance(rules.get("items"), dict):
+        return [_whole(value, rules["items"]) for value in values]
+    return _whole(values, rules)
+
+
+def _whole(value: Any, rules: Mapping[str, Any]) -> Any:
+    """Return 2 for a 2.0 where the schema, which accepts both, expects an integer."""
+    kinds = rules.get("type") or ()
+    is_integer = "integer" in ([kinds] if isinstance(kinds, str) else kinds)
+    return int(value) if is_integer and isinstance(value, float) and value.is_integer() else value
 
 
 def _is_one_of_a_list(value: Any, rules: Mapping[str, Any]) -> bool:
@@ -145,13 +156,23 @@ def _is_one_of_a_list(value: Any, rules: Mapping[str, Any]) -> bool:
     return lists and all(rule.get("const") != value for rule in allowed)
 
 
-def _refuse_unbounded(values: Any, path: Key, origin: Origin) -> None:
-    """Raise ConfigError for NaN and infinities; NaN passes every comparison of a schema, so it is checked first."""
+def _refuse_unusable(values: Any, path: Key, origin: Origin) -> None:
+    """Raise ConfigError for values that a schema lets pass.
+
+    NaN passes every comparison, a line break after a name its pattern, and no key may name another folder.
+    """
     if isinstance(values, float) and not math.isfinite(values):
         raise ConfigError(f"{origin.place(path)}: found {values}; allowed: a finite number")
+    for text in (values, *path[-1:]):
+        if isinstance(text, str) and not text.isprintable():
+            raise ConfigError(f"{origin.place(path)}: found {text!r}; allowed: one line of printable characters")
+    if path and ("/" in path[-1] or path[-1].startswith(".")):
+        raise ConfigError(
+            f"{origin.place(path)}: found '{path[-1]}'; allowed: a name without '/' or a dot at its start"
+        )
     items = values.items() if isinstance(values, Mapping) else enumerate(values) if isinstance(values, list) else ()
     for key, value in items:
-        _refuse_unbounded(value, (*path, str(key)), origin)
+        _refuse_unusable(value, (*path, str(key)), origin)
 
 
 def _explain(problem: Any, origin: Origin) -> str:

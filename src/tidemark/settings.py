@@ -85,6 +85,7 @@ class DisturbanceConfig:
             "Bytes that other programs wrote to a disk during the window, divided by those that the system is charged "
             "with; at least a megabyte counts.",
             ge=0,
+            le=1_000_000,
         ),
     ] = 0.05
     retries: Annotated[
@@ -105,7 +106,7 @@ class DatasetConfig:
     path: Annotated[
         tuple[Path, ...] | None, about("A TLC month as Parquet (yellow or green), or a list of months.")
     ] = None
-    rows: Annotated[Annotated[int, Meta(ge=1)] | None, about("Use only the first rows.")] = None
+    rows: Annotated[Annotated[int, Meta(ge=1, le=10_000_000_000)] | None, about("Use only the first rows.")] = None
     synthetic_rows: Annotated[int, about("Rows of the synthetic replica.", ge=1, le=1_000_000_000)] = 4_181_444
 
     @property

@@ -110,7 +110,12 @@ def _variant(name: str, given: list[str]) -> tuple[Variant, dict[str, Any]]:
         key, equals, value = pair.partition("=")
         if not equals:
             raise ConfigError(f"--option: found '{pair}'; allowed: KEY=VALUE, as 'show system {name}' lists them")
-        options[key] = yaml.safe_load(value)
+        if key in (*options, "like", "title"):
+            raise ConfigError(f"--option: found '{pair}'; allowed: each option of '{name}' once")
+        try:
+            options[key] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise ConfigError(f"--option: found '{pair}', whose value is not YAML; allowed: KEY=VALUE") from error
     if "rtt_ms" in options:
         raise ConfigError("--option: found rtt_ms; allowed: all others, as a distance changes no count")
     return variant(SystemEntry.parse(name, options), Origin("--option", {}), ()), options
@@ -118,8 +123,9 @@ def _variant(name: str, given: list[str]) -> tuple[Variant, dict[str, Any]]:
 
 def numbers_of(commits: str) -> list[int]:
     words = commits.split(",")
-    if not all(word.isdecimal() and int(word) > 0 for word in words):
-        raise ConfigError(f"--commits: found '{commits}'; allowed: numbers from 1 with commas between them: 1,10,100")
+    if not all(word.isdecimal() and len(word) < 6 and int(word) > 0 for word in words):
+        found = commits if len(commits) < 100 else f"{commits[:100]}..."
+        raise ConfigError(f"--commits: found '{found}'; allowed: numbers from 1 to 99999 with commas between them")
     return sorted({int(word) for word in words})
 
 

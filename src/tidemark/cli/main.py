@@ -113,7 +113,7 @@ def run_everything(
     words.set_output(quiet, verbose)
     restarts = Restarts.ALLOW if allow_reboot else Restarts.WAIT if wait_for_reboot else Restarts.NONE
     overrides, arguments = words.split(context, config, preset)
-    overrides += [] if budget is None else [f"budget_minutes={budget:g}"]
+    overrides += [] if budget is None else [f"budget_minutes={budget:f}"]
     if verify:
         from tidemark.software.verify import verify_or_refuse
 

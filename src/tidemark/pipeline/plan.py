@@ -167,6 +167,8 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
                 version = MEASUREMENTS.get(spec.system)
                 measurement = f"{workload.name} {workload.measurement}, {spec.system} {version or client[:12]}"
                 made.append(replace(spec, lock_sha256=locked[system], measurement=measurement, client=client))
+    if not made:
+        raise ConfigError(f"the configuration asks for no series: {'; '.join(notes) or 'its lists are empty'}")
     # A sweep's value may equal the configuration's: such a series is measured once, as that of the configuration.
     ordered = _in_order({spec.id: spec for spec in reversed(made)}.values(), config.seed)
     goal = next((found for name in config.studies if (found := studies()[name].goal(config)) != Goal()), Goal())

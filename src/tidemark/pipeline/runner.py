@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import fcntl
+import io
 import json
 import os
 import shlex
@@ -12,7 +13,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -215,6 +216,7 @@ class Runner:
 def run_all(workspace: Workspace, config_file: Path, overrides: list[str], arguments: list[str]) -> int:
     """Run the complete pipeline and print the verdict; return the exit code, that of the first failed series if any."""
     plan = make_plan(load(config_file, overrides), workspace.root)
+    dry = is_dry(arguments)
     folder = results_folder(plan.config)
     for line in plan.notes:
         print(f"tidemark: {line}", file=sys.stderr)
@@ -223,7 +225,7 @@ def run_all(workspace: Workspace, config_file: Path, overrides: list[str], argum
         # Steps run in parallel only if nothing is measured on the machine.
         cores = 1 if plan.config.archive is None else os.cpu_count() or 1
         runner = Runner(workspace, config_file, overrides, arguments, cores)
-        if is_dry(arguments):
+        if dry:
             status = runner.make()
             if status == 0:
                 print("\n".join(f"tidemark: {line}" for line in what_would_follow(plan, workspace)), flush=True)
@@ -351,8 +353,14 @@ def drop_leftovers(workspace: Workspace) -> None:
 
 
 def is_dry(arguments: list[str]) -> bool:
-    """Return True if the arguments request a dry run of Snakemake."""
-    return bool({"-n", "--dry-run", "--dryrun"} & set(arguments))
+    """Return True if the arguments request a dry run of Snakemake; raise ConfigError for an unknown one."""
+    if not arguments:
+        return False
+    from snakemake.cli import get_argument_parser
+
+    with suppress(SystemExit), redirect_stderr(io.StringIO()) as said:
+        return bool(get_argument_parser().parse_args(arguments).dryrun)
+    raise ConfigError(f"{said.getvalue().strip().rpartition('error: ')[2]}; './tidemark all --help' lists the options")
 
 
 def verdict(plan: Plan, workspace: Workspace, status: int, failure: Failure | None = None) -> int:

@@ -178,8 +178,12 @@ def _ordered(sets: Iterable[ResultSet]) -> list[ResultSet]:
 
 def _checked(public: str) -> str:
     """Return the address of the web with a slash at its end; raise ConfigError if it is none."""
-    parts = urlsplit(public)
-    if public and (parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.fragment):
+    try:
+        parts = urlsplit(public)
+        is_usable = parts.scheme in ("https", "http") and parts.hostname and not (parts.query or parts.fragment)
+    except ValueError:
+        is_usable = False
+    if public and not is_usable:
         raise ConfigError(f"--address: found '{public}'; allowed: an address such as 'https://example.org/results'")
     return public and f"{public.rstrip('/')}/"
 

@@ -201,12 +201,15 @@ class Table:
 
 
 def read_table(path: Path) -> Table:
-    """Return the table from a file written by `Table.json`."""
-    whole = json.loads(path.read_text())
-    columns = tuple(Column(**column) for column in whole["columns"])
-    rows = tuple(tuple(map(parsed_cell, row)) for row in whole["rows"])
-    sources, notes = tuple(whole["sources"]), tuple(whole["notes"])
-    return Table(whole["name"], whole["title"], columns, rows, sources, whole["dataset"], notes)
+    """Return the table from a file written by `Table.json`; raise AnalysisError, naming the file, for any other."""
+    try:
+        whole = json.loads(path.read_text())
+        columns = tuple(Column(**column) for column in whole["columns"])
+        rows = tuple(tuple(map(parsed_cell, row)) for row in whole["rows"])
+        sources, notes = tuple(whole["sources"]), tuple(whole["notes"])
+        return Table(whole["name"], whole["title"], columns, rows, sources, whole["dataset"], notes)
+    except (ValueError, KeyError, TypeError) as error:
+        raise AnalysisError(f"{path}: not a table that Tidemark wrote ({type(error).__name__}: {error})") from error
 
 
 def records(table: Table) -> list[dict[str, Cell]]:

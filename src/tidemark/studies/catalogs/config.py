@@ -11,8 +11,8 @@ from tidemark.settings import Count, OneOrMore, Protocols, Systems, about, one_o
 DEFAULTS = shipped(__file__)
 
 Depth = Annotated[int, Meta(ge=1, le=20)]
-Requests = Annotated[int, Meta(ge=1)]
-More = Annotated[float, Meta(gt=0)]
+Requests = Annotated[int, Meta(ge=1, le=1_000_000)]
+More = Annotated[float, Meta(gt=0, le=1_000_000)]
 PARTS = (
     "create", "create-ramp", "read", "update", "mixed-50", "mixed-99", "open-50", "open-99", "hot", "append",
     "append-transaction", "race", "churn", "crash",

@@ -68,6 +68,7 @@ class DeltarsConfig(Struct, frozen=True, kw_only=True):
             "Tables of up to this number of rows are compared with their source value by value in every repetition, "
             "larger ones in the first and the last.",
             ge=0,
+            le=1_000_000_000,
         ),
     ] = 100_000
 

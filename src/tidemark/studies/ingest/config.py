@@ -11,10 +11,10 @@ from tidemark.settings import Count, OneOrMore, Protocols, Several, Systems, abo
 DEFAULTS = shipped(__file__)
 
 Longest = Annotated[float, Meta(gt=0, le=864_000)]
-Above = Annotated[float, Meta(gt=0)]
+Above = Annotated[float, Meta(gt=0, le=1_000_000)]
 Writers = Annotated[int, Meta(ge=1, le=64)]
 Rows = Annotated[int, Meta(ge=1, le=1_000_000)]
-Limit = Annotated[int, Meta(ge=1)]
+Limit = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 Names = Annotated[Several[str], about("Names of 'systems'; others have no effect.")]
 
 
@@ -266,7 +266,10 @@ class Group(Struct, frozen=True, kw_only=True):
     max_bytes: Annotated[Limit, about("Bytes in the buffer that make it due.")] = 16_777_216
     max_age_ms: Annotated[Above, about("Age of the oldest request that makes the buffer due.")] = 50
     window_ms: Annotated[
-        float, about("Milliseconds after the first file in which further files join its commit (bundled).", ge=0)
+        float,
+        about(
+            "Milliseconds after the first file in which further files join its commit (bundled).", ge=0, le=86_400_000
+        ),
     ] = 5
     max_files: Annotated[Limit, about("Maximum number of files of one commit (bundled).")] = 128
 

@@ -31,7 +31,7 @@ Queries = Annotated[
     ),
 ]
 Updates = Annotated[
-    OneOrMore[Annotated[int, Meta(ge=1)]],
+    OneOrMore[Annotated[int, Meta(ge=1, le=1_000_000_000)]],
     about("Rows that a merge changes; it adds as many. One table for each number."),
 ]
 Without = Annotated[Several[str], about("Systems that this part leaves out.")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -17,6 +18,7 @@ from tidemark.errors import ConfigError
 from tidemark.measure.workload import Evict, Workload
 from tidemark.runs.plan import Goal
 from tidemark.runs.spec import TWIN, SeriesSpec
+from tidemark.schema import sections
 from tidemark.services.kafka import Kafka
 from tidemark.settings import or_else
 from tidemark.studies.streams.config import Protocol
@@ -197,9 +199,11 @@ def _vary(
         settings = replace(settings, commits=0, least_seconds=0.0)
     for value in sweep.values:
         wanted = int if sweep.axis == "cpus" else type(getattr(settings, sweep.axis))
+        place = config.origin.place((SECTION, "sweep", name, "values"))
         if type(value) is not wanted:
-            place = config.origin.place((SECTION, "sweep", name, "values"))
             raise ConfigError(f"{place}: found {value!r}; allowed for '{sweep.axis}': {wanted.__name__}")
+        if why := _why_not(sweep.axis, value):
+            raise ConfigError(f"{place}: found {value!r}; allowed for '{sweep.axis}': {why}")
         if sweep.axis in PROCESSORS:
             value = min(value, os.cpu_count() or 1)
         changed: dict[str, Any] = {sweep.axis: value}
@@ -209,6 +213,18 @@ def _vary(
         else:
             other = replace(settings, **changed)
             yield replace(spec, mode=other.label, settings=other.pairs)
+
+
+def _why_not(axis: str, value: Any) -> str:
+    """Return what the key that a sweep varies allows, if that is not `value`; else nothing."""
+    keys = sections()[SECTION]["properties"]
+    rule = keys.get(axis) or keys["protocols"]["additionalProperties"]["properties"][axis]
+    allowed = rule.get("enum")
+    if allowed is not None and value not in allowed:
+        return ", ".join(map(str, allowed))
+    least = min(1, rule.get("minimum", 1))  # batches of one row are compared, too
+    most = math.inf if axis in PROCESSORS else rule.get("maximum", math.inf)  # those are limited by the machine
+    return "" if isinstance(value, str) or least <= value <= most else f"{least:g} to {most:,}"
 
 
 WORKLOAD = Streams
