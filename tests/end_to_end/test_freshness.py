@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tidemark.pipeline.commit_costs import POLICIES, keep_costs, read_costs
+from tidemark.studies.freshness.capacity import UNKNOWN
 
 from .conftest import MakeSandbox
 from .sandbox import Sandbox
@@ -61,6 +62,7 @@ def test_each_event_is_stored_once_even_after_kills(done: Sandbox) -> None:
             assert run["operations"] >= RATE * (3 + 6 * KILLS) if kills else run["operations"] == RATE * 3
         assert len(run["found"]["kills"]) == (KILLS if kills else 0), name
         assert run["found"]["encoding"] == "json"
+        assert "connect" not in name or 0 < run["found"]["look_cpu_s"] < 0.5, "the catalog's server answers the reader"
     told = rows(done, "freshness-kills")
     assert {row["verdict"] for row in told.values()} == {"each event once"}
     assert {row["kills"] for row in told.values()} == {str(KILLS)}
@@ -92,7 +94,12 @@ def test_rate_is_doubled_while_the_lag_does_not_grow(done: Sandbox) -> None:
     told = rows(done, "freshness-capacity")
     assert set(told) == {"Delta (delta-rs)", "connect"}
     for row in told.values():
-        assert row.get("capacity_missing") or round(float(row["capacity [events/s]"])) in (RATE, 2 * RATE)
+        missing = row.get("capacity_missing", "")
+        assert (
+            "the lag grows" in missing
+            or UNKNOWN in missing
+            or (round(float(row["capacity [events/s]"])) in (RATE, 2 * RATE))
+        )
     said = json.loads((done.results / "paper/values.json").read_text())["sentences"]
     assert "doubled step by step" in said["freshness-capacity"]
 

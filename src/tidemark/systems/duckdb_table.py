@@ -17,7 +17,7 @@ from tidemark.errors import SystemFailure
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import Context
 from tidemark.systems.duckdb_client import DUCKDB, DuckDBReadClient, connect, literal, transaction
-from tidemark.systems.tables import Filter, PruningResult, TableSystem
+from tidemark.systems.tables import Filter, TableSystem
 from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, IdempotencyKey, TableWriter
 
 if TYPE_CHECKING:
@@ -208,13 +208,16 @@ class DuckDBSystem(TableSystem):
         with self.open_reader() as other:
             return other.attached().sql(f"FROM {self.table}").to_arrow_table()
 
-    def answer(self, asked: Filter) -> PruningResult:
+    def answer(self, asked: Filter) -> int:
+        return len(self._writer.execute(f"SELECT id FROM {self.table} WHERE {asked.sql}").fetchall())
+
+    def files_to_read(self, asked: Filter) -> int:
         query = f"SELECT id FROM {self.table} WHERE {asked.sql}"
         ((_, plan),) = self._writer.execute(f"EXPLAIN ANALYZE {query}").fetchall()
         read = [int(files) for files in FILES_READ.findall(plan)]
         if not read and NO_FILES not in plan:
             raise SystemFailure(f"{self.name}: the plan of '{query}' tells of no files:\n{plan}")
-        return PruningResult(len(self._writer.execute(query).fetchall()), sum(read))
+        return sum(read)
 
     def settings(self) -> Mapping[str, str]:
         rows = self._writer.execute("SELECT name, value FROM duckdb_settings() WHERE name = 'threads'").fetchall()

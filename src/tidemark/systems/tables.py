@@ -42,14 +42,6 @@ class Filter:
         return " AND ".join([*([self.where] if self.where else []), *text]) or "true"
 
 
-@dataclass(frozen=True, slots=True)
-class PruningResult:
-    """Number of matching rows, and of data files left to read after pruning by the format's statistics."""
-
-    rows: int
-    files: int
-
-
 class ReadClient(ABC):
     """Client that never wrote to the table (see `TableSystem.open_reader`); its first query also opens the table."""
 
@@ -224,8 +216,12 @@ class TableSystem(System):
         """
         return None
 
-    def answer(self, asked: Filter) -> PruningResult:
-        """Return the client's own result for the filter `asked`; requires `Capability.PLANS`."""
+    def answer(self, asked: Filter) -> int:
+        """Return the number of rows in the client's own answer to `asked`; requires `Capability.PLANS`. Timed."""
+        raise NotImplementedError(f"{self.name} declares no {Capability.PLANS}")
+
+    def files_to_read(self, asked: Filter) -> int:
+        """Return the number of data files that `asked` leaves the client to read; requires `Capability.PLANS`."""
         raise NotImplementedError(f"{self.name} declares no {Capability.PLANS}")
 
     def open_reader(self) -> AbstractContextManager[ReadClient]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from tests.studies.freshness.records import RECORD
 
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import known
 from tidemark.planner.cost_model import Age
-from tidemark.studies.freshness.metrics import MADE_P50, ROWS, costs
+from tidemark.studies.freshness.metrics import CPU, MADE_P50, ROWS, costs
 from tidemark.studies.freshness.results import not_once_after_kills
 
 
@@ -46,3 +48,14 @@ def test_claim_on_kills_is_judged_by_the_series_of_its_stack() -> None:
     for stack, share in lost.items():
         claim_data = SimpleNamespace(measures=measures, stack=stack, require_runs=lambda own, _which: own[0])
         assert not_once_after_kills(cast(Any, claim_data), "ducklake")[0].value == pytest.approx(100 * share)
+
+
+def test_answers_to_the_reader_are_no_cost_of_the_table() -> None:
+    """Plant ten looks a second, each of which costs the catalog's server as much as in the reference results."""
+    spent = (("pipeline", 3.0), ("postgres", 11.0))
+    record = replace(RECORD, cpu_s=spent, looks=1000, look_cpu_s=0.008)
+    manifest = SimpleNamespace(events=1_000_000, oracle=SimpleNamespace(verdict=True))
+    run = SimpleNamespace(record=lambda _kind: record, manifest=manifest)
+    assert CPU.how(cast(Any, run)).value == pytest.approx(6.0)
+    record = replace(RECORD, cpu_s=spent, looks=1000)
+    assert CPU.how(cast(Any, run)).value == pytest.approx(14.0), "earlier runs did not measure it"

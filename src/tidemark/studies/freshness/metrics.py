@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable, require
-from tidemark.analysis.statistics import BootstrapEstimate, generator, known, quantile, share
+from tidemark.analysis.statistics import BootstrapEstimate, counted_share, generator, known, quantile
 from tidemark.planner.cost_model import Age
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
@@ -123,11 +123,15 @@ def _slope(run: Run) -> BootstrapEstimate:
 
 
 def _cpu(run: Run) -> BootstrapEstimate:
-    """Return CPU seconds per million events, of the mover and the table's servers, until the last event was seen."""
+    """Return CPU seconds per million events, of the mover and the table's servers, until the last event was seen.
+
+    Without what the servers spend on the reader's looks, where the run tells it.
+    """
     why_not = why_no_cpu(run)
     if why_not:
         raise NotAvailable(why_not)
-    spent = sum(seconds for _, seconds in run.record(FreshnessRecord).cpu_s)
+    record = run.record(FreshnessRecord)
+    spent = sum(seconds for _, seconds in record.cpu_s) - record.looks * record.look_cpu_s
     if spent <= 0:
         raise NotAvailable("none was seen")
     return known(spent * MILLION / run.manifest.events)
@@ -189,12 +193,11 @@ def _files(run: Run) -> BootstrapEstimate:
 
 
 def not_once(run: Run) -> BootstrapEstimate:
-    """Return the share of events that are missing or present more than once, with a Jeffreys interval."""
+    """Return the share of events that are missing or present more than once, as counted in this run."""
     oracle = run.manifest.oracle
     require(oracle.applicable, "nothing is stored")
     require(not unfinished(run), LATE)
-    wrong, whole = oracle.missing + oracle.duplicated, oracle.expected
-    return share(wrong, whole, generator(run.label, "not once"))
+    return counted_share(oracle.missing + oracle.duplicated, oracle.expected)
 
 
 def _ages(column: str, word: str, title: str) -> tuple[Metric, ...]:

@@ -92,17 +92,21 @@ class UpkeepRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreshnessRecord:
-    """Results of one window. Earlier versions recorded no `unseen`, no `ramp`, no `reads` and no `upkeep`."""
+    """Results of one window.
+
+    Earlier versions recorded no `unseen`, no `ramp`, no `reads`, no `upkeep` and no `look_cpu_s`.
+    """
 
     encoding: str  # encoding of events in the topic
     commits: int  # number of commits in the table's history
-    cpu_s: Pairs[float]  # by process group, without broker, producer and Tidemark itself
+    cpu_s: Pairs[float]  # by process group, without broker, producer and Tidemark itself; the reader's looks are in it
     unseen: tuple[str, ...] = ()  # the user's own servers, whose processor time is not visible here
     kills: tuple[Kill, ...]  # kills of the mover
     ramp: RampRecord | None = None  # climb of the rate; null if the rate is fixed
     gave_up: bool  # the drain timed out
     looks: int  # number of the reader's looks
     failed_looks: int  # number of looks that failed
+    look_cpu_s: float = 0.0  # processor time of the servers for one look; 0 in earlier versions
     producer_cpu_s: float  # processor time of the producer
     latest_s: float  # largest delay of an event behind its due time
     reads: Reads | None = None  # queries before and after maintenance; null if there were none

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import platform
 import secrets
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -14,7 +15,7 @@ from typing import Protocol
 import confluent_kafka
 import pyarrow as pa
 
-from tidemark.errors import SystemFailure
+from tidemark.errors import SystemFailure, TidemarkError
 from tidemark.machine.disk import sent_bytes
 from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
@@ -43,6 +44,7 @@ ROWS_PER_WRITE = 1_000
 BEHIND = 1 / 2  # of a step: the ramp ends if the oldest unseen event is older than an interval by more than this
 NOBODY = "no client is here that can be asked for its rows and never wrote to it"
 TRIES = 10  # at listing a table's files, which come and go while it is written
+TRIAL_SECONDS = 1.5  # of rest, and of looks alone, to tell what a look costs the servers
 
 
 def lag_seconds(window: FreshnessWindow, look: Look | None, passed_ns: int) -> float:
@@ -84,9 +86,9 @@ class Ramp:
             while time.time_ns() < window.begin_ns + step.begin_ns + step_ns and self._goes_on():
                 time.sleep(LOOK_SECONDS)
             # Before the wait for a late producer: CPU time spent during that wait belongs to no step.
+            last = self._reader.looks[-1] if self._reader.looks else None
             passed_ns = time.time_ns() - window.begin_ns
             cpu_s, files = self._spent() - cpu_s, self._files() - files
-            last = self._reader.looks[-1] if self._reader.looks else None
             did = self._producer.wait()
             window.steps.append(step)
             sent = Sent(sent.events + did.events, sent.cpu_s + did.cpu_s, max(sent.latest_s, did.latest_s))
@@ -185,6 +187,7 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
         self._kills: list[Kill] = []
         self._cpu_s: dict[str, float] = {}
         self._failed_looks = 0
+        self._look_cpu_s = 0.0
         self._commits = 0
         self._reads: Reads | None = None
         self._ramp: RampRecord | None = None
@@ -246,6 +249,7 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
     def execute(self, window: FreshnessWindow, until_seconds: float) -> None:
         settings, moving = self._settings, self._moving
         assert moving is not None
+        self._look_cpu_s = self._look_cost()
         before, written = self._used(), self._written()
         window.begin_ns = time.time_ns() + HEAD_START_NS
         longest = until_seconds + (settings.drain_seconds if settings.kills else 0)
@@ -281,6 +285,17 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
         after = self._used()
         self._cpu_s = {name: after[name] - before.get(name, 0.0) for name in after}
         self._written_bytes = {name: size - written.get(name, 0) for name, size in self._written().items()}
+        if not self.is_cancelled:
+            self._look_cpu_s = (self._look_cpu_s + self._look_cost()) / 2  # a look at an older table may cost more
+
+    def _look_cost(self) -> float:
+        """Return the CPU seconds that a look costs the servers while nothing else happens, beyond those of rest."""
+        before = sum(self._used().values())
+        time.sleep(TRIAL_SECONDS)
+        rested = sum(self._used().values())
+        with Reader(self._table, self._settings.look_ms) as reader:
+            time.sleep(TRIAL_SECONDS)
+        return max(0.0, sum(self._used().values()) - 2 * rested + before) / max(1, len(reader.looks))
 
     def _await_upkeep(self, window: FreshnessWindow, upkeep: Upkeep) -> None:
         """Wait until the upkeep that the last commit made due has ended: the consumer's end would interrupt it."""
@@ -309,7 +324,10 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
             moving.check()
             return not self.is_cancelled
 
-        ramp = Ramp(self._settings, self._producer, self._table, reader, lambda: sum(self._used().values()), goes_on)
+        def spent() -> float:
+            return sum(self._used().values()) - self._look_cpu_s * len(reader.looks)
+
+        ramp = Ramp(self._settings, self._producer, self._table, reader, spent, goes_on)
         self._sent = ramp.climb(window)
         self._ramp = ramp.record
 
@@ -389,6 +407,7 @@ class FreshnessRunner(WindowRunner[FreshnessWindow]):
             gave_up=self._gave_up,
             looks=len(window.looks),
             failed_looks=self._failed_looks,
+            look_cpu_s=self._look_cpu_s,
             producer_cpu_s=self._sent.cpu_s,
             latest_s=self._sent.latest_s,
             reads=self._reads,
@@ -439,5 +458,10 @@ def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCall
 
 
 def _drop(kafka: Kafka, topic: str) -> None:
-    if not kafka.has_ended():
+    """Delete the topic; a failure is only printed, so that it does not hide the reason of a failed run."""
+    if kafka.has_ended():
+        return
+    try:
         kafka.drop(topic)
+    except TidemarkError as error:
+        print(f"tidemark: while tidying up: {error}", file=sys.stderr)

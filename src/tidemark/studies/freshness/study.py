@@ -34,7 +34,7 @@ class Freshness(Workload):
     """Workload of one window: a running pipeline, events at a rate, and a wait until all of them are visible."""
 
     name = "freshness"
-    measurement = 1
+    measurement = 2
     runner = "tidemark.studies.freshness.runner"
     services = (Kafka,)
     excluded_groups = (Kafka.name, PRODUCER)

@@ -16,11 +16,20 @@ from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import BlockSample, block_length, draw_cells
 from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable, require
-from tidemark.analysis.statistics import BootstrapEstimate, counted, generator, known, quantile, ratio_of_sums, share
+from tidemark.analysis.statistics import (
+    BootstrapEstimate,
+    counted,
+    counted_share,
+    generator,
+    known,
+    quantile,
+    ratio_of_sums,
+    share,
+)
 from tidemark.runs.run import Run
 from tidemark.studies.ingest.load.records import ACKED, FAILED, GIVEN_UP, NOT_TOLD, REFUSED, UNKNOWN
 from tidemark.studies.ingest.parts import AMBIGUITY, CUT, FAULTS, FRONT
-from tidemark.studies.ingest.record import ClosedLoop, CommitRecord, RequestRecord, Schedule
+from tidemark.studies.ingest.record import ClosedLoop, CommitRecord, PruningRecord, RequestRecord, Schedule
 from tidemark.studies.ingest.settings import EVOLUTION, GROUP, PACED, PRUNING, TAIL
 from tidemark.systems.pruning_dataset import BY_NAME, PREDICATES
 
@@ -160,10 +169,11 @@ def _ended(run: Run, ends: tuple[str, ...]) -> BootstrapEstimate:
 
 
 def _wrong_rows(run: Run, name: str) -> BootstrapEstimate:
-    """Return the share of acknowledged rows that are `lost` or `doubled`."""
+    """Return the share of acknowledged rows that are `lost` or `doubled`, as counted in this run."""
     oracle = run.manifest.oracle
     require(oracle.applicable, "nothing is stored")
-    return _share(run, oracle.missing if name == "lost" else oracle.duplicated, oracle.expected, name)
+    whole = require(oracle.expected, "no row was acknowledged")
+    return counted_share(oracle.missing if name == "lost" else oracle.duplicated, whole)
 
 
 def _fairness(run: Run) -> BootstrapEstimate:
@@ -385,6 +395,7 @@ def _files_read(run: Run, predicate: str) -> BootstrapEstimate:
 def _query_ms(run: Run, predicate: str) -> BootstrapEstimate:
     """Return the median time of a query with `predicate`, in ms; NotAvailable if the table is wrong."""
     files_read(run, predicate)
+    require(run.record(PruningRecord).plan_apart, "timed with a second query, for the plan, as runs before 2026-12 are")
     took = _sound(run).column("elapsed_ns")[run.words("predicate") == predicate]
     return quantile(BlockSample.prepare(took, generator(run.label, predicate)), 0.5).scaled(1e-6)
 

@@ -68,6 +68,7 @@ class PruningRecord:
 
     oracle: Words  # comparison of the answers with the expected ones
     referenced_files: int  # data files of the table
+    plan_apart: bool = False  # True if a query's time has no second query in it, which tells the files
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class Ingest(Workload):
     """Writers that start together, each committing its next batch as soon as the previous one is acknowledged."""
 
     name = "ingest"
-    measurement = 1
+    measurement = 2
 
     def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
         super().__init__(spec, variant, trips, private)

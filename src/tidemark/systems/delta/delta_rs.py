@@ -19,7 +19,7 @@ from tidemark.systems.delta import table as delta_client
 from tidemark.systems.delta.table import CLIENT_INTERVAL, LOG, NO_SERVICE, TIMEOUT, DeltaRsOptions, DeltaTable
 from tidemark.systems.duckdb_client import DuckDBReadClient
 from tidemark.systems.object_store import HTTPFS
-from tidemark.systems.tables import Filter, PruningResult, with_id
+from tidemark.systems.tables import Filter, with_id
 from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, IdempotencyKey, TableWriter
 
 if TYPE_CHECKING:
@@ -251,17 +251,22 @@ class DeltaRs(DeltaTable):
         self._writer.compact()
         self._writer.vacuum()
 
-    def answer(self, asked: Filter) -> PruningResult:
-        import pyarrow as pa
-        from deltalake import QueryBuilder
+    def answer(self, asked: Filter) -> int:
+        return len(self._ask(f"SELECT id FROM trips WHERE {asked.sql}"))
 
-        engine = QueryBuilder().register("trips", self._load())
+    def files_to_read(self, asked: Filter) -> int:
         query = f"SELECT id FROM trips WHERE {asked.sql}"
-        plan = str(pa.table(engine.execute(f"EXPLAIN ANALYZE {query}").read_all()).to_pydict())
+        plan = str(self._ask(f"EXPLAIN ANALYZE {query}").to_pydict())
         left = [int(files) for files in FILES_LEFT.findall(plan)]
         if not left and NO_FILES not in plan:
             raise SystemFailure(f"{self.name}: the plan of '{query}' tells of no files: {plan}")
-        return PruningResult(engine.execute(query).read_all().num_rows, sum(left))
+        return sum(left)
+
+    def _ask(self, query: str) -> pa.Table:
+        import pyarrow as pa
+        from deltalake import QueryBuilder
+
+        return pa.table(QueryBuilder().register("trips", self._load()).execute(query).read_all())
 
     def close(self) -> None:
         self._writer = None

@@ -16,13 +16,13 @@ from tidemark.systems.iceberg.catalog import EXTENSIONS, attachments, refuses
 from tidemark.systems.iceberg.catalog import SQL_CATALOG as CATALOG
 from tidemark.systems.iceberg.table import TABLE as TABLE_NAME
 from tidemark.systems.iceberg.table import IcebergOptions, IcebergTable, set_workers, workers
-from tidemark.systems.tables import Filter, PruningResult, with_id
+from tidemark.systems.tables import Filter, with_id
 from tidemark.systems.writers import ClientFactory, CommitStatus, IdempotencyKey, TableWriter, commit_retries_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.manifest import DataFile, ManifestFile
-    from pyiceberg.table import Table
+    from pyiceberg.table import DataScan, Table
 
 AT_ONCE = 500  # snapshots in one commit to the catalog
 
@@ -178,17 +178,22 @@ class IcebergPyIceberg(IcebergTable):
     def read(self) -> pa.Table:
         return self._load().scan().to_arrow()
 
-    def answer(self, asked: Filter) -> PruningResult:
+    def answer(self, asked: Filter) -> int:
         """Query with PyIceberg, which has no substring filter: `contains` is applied to rows after they are read."""
         import pyarrow.compute as pc
 
-        assert self._table is not None
-        scan = self._table.scan(row_filter=asked.where) if asked.where else self._table.scan()
-        rows = scan.to_arrow()
+        rows = self._scan(asked).to_arrow()
         if asked.contains is not None:
             column, text = asked.contains
             rows = rows.filter(pc.match_substring(rows.column(column), text))
-        return PruningResult(rows.num_rows, len(list(scan.plan_files())))
+        return len(rows)
+
+    def files_to_read(self, asked: Filter) -> int:
+        return len(list(self._scan(asked).plan_files()))
+
+    def _scan(self, asked: Filter) -> DataScan:
+        assert self._table is not None
+        return self._table.scan(row_filter=asked.where) if asked.where else self._table.scan()
 
     def settings(self) -> Mapping[str, str]:
         rules = {"PyIceberg release rules": str(pyiceberg_client.PYICEBERG.release())}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tidemark.analysis.blocks import REPLICATES, BlockSample
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, listed
 from tidemark.analysis.metrics import LOWER, Metric, require
-from tidemark.analysis.statistics import BootstrapEstimate, generator, quantile, share
+from tidemark.analysis.statistics import BootstrapEstimate, counted_share, generator, quantile
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder, notes_of
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
@@ -182,10 +182,10 @@ ROUND = Metric("maintenance round", "s", "Round of maintenance: median", _round_
 
 
 def wrong(kept: Sequence[Kept]) -> BootstrapEstimate:
-    """Return the share of acknowledged rows that are missing or present more than once, with a Jeffreys interval."""
+    """Return the share of acknowledged rows that are missing or present more than once, as counted."""
     oracles = [each.run.manifest.oracle for each in kept]
     bad, rows = sum(each.missing + each.duplicated for each in oracles), sum(each.expected for each in oracles)
-    return share(bad, rows, generator("wrong", kept[0].series.id))
+    return counted_share(bad, rows)
 
 
 def failed_calls(kept: Sequence[Kept], operation: str | None = None) -> tuple[int, int]:
