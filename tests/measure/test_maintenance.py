@@ -16,7 +16,7 @@ from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.ducklake.files import DuckLakeInlined
 from tidemark.systems.null import Null
 
-LISTING_S = 2.0
+LISTING_S = 1.0
 
 
 class SlowToFlush(DuckLakeInlined):

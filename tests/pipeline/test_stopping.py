@@ -208,6 +208,30 @@ def test_time_that_is_left_is_judged_by_what_was_measured(tmp_path: Path) -> Non
     assert over(first, Goal(minutes=1e-9), workspace) is None, "a first round is always measured"
 
 
+def test_rounds_end_at_the_first_look_that_finds_each_interval_narrow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = Workspace(tmp_path)
+    plan = make_plan(load(SHIPPED, ["streams.systems={delta-rs: {}}", "streams.modes=[single]"]), tmp_path)
+    plan.write(workspace)
+    blocks = [job for job in plan.jobs() if job[0].in_round]
+    looked: list[int] = []
+
+    def widths(number: int, *_: object) -> dict[str, float]:
+        looked.append(number)
+        return {"a over b": {10: 10.5, 13: 9.5}[number]}
+
+    monkeypatch.setattr(rounds, "widths_after", widths)
+    for place, block in enumerate(blocks[: FIRST_LOOK + 2]):
+        found = over(block, Goal(10), workspace)
+        if place < FIRST_LOOK + 1:
+            assert found is None
+        else:
+            assert found is not None and found.after == 13 and "within ±10 %" in found.why
+        attempted(workspace, block, datetime.now(UTC), 1)
+    assert looked == [10, 13], "the first look is after the fourth block"
+
+
 def test_block_of_another_stack_ends_after_the_same_round(tmp_path: Path) -> None:
     workspace, own = Workspace(tmp_path), ["streams.systems={delta-rs: {}}", "streams.modes=[single]"]
     plan = make_plan(load(SHIPPED, [*own, "stacks=[thesis, current]"]), tmp_path)
@@ -294,12 +318,12 @@ def test_widths_need_no_libraries_of_the_analysis_where_rounds_are_measured(tmp_
     code = (
         "import sys; sys.modules['scipy'] = None; from pathlib import Path; from tidemark.paths import Workspace; "
         "from tidemark.pipeline.rounds import widths_after; "
-        "print(widths_after(5, Workspace(Path.cwd()), sys.executable))"
+        "print(widths_after(5, 'streams', Workspace(Path.cwd()), sys.executable))"
     )
     path = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    rounds.write_widths(5, workspace, tmp_path / "here.json")
+    rounds.write_widths(5, "streams", workspace, tmp_path / "here.json")
     assert ast.literal_eval(done.stdout) == json.loads((tmp_path / "here.json").read_text()) != {}
 
 
@@ -311,7 +335,7 @@ def test_widths_are_those_of_what_is_measured_while_other_studies_wait(tmp_path:
     waiting = {"study": "ingest", "repeat": 1, "directory": "results/runs/ingest/ducklake/one-4/1"}
     plan["series"].append({**plan["series"][0], **waiting})
     workspace.plan.write_text(json.dumps(plan))
-    rounds.write_widths(5, workspace, tmp_path / "widths.json")
+    rounds.write_widths(5, "streams", workspace, tmp_path / "widths.json")
     assert len(json.loads((tmp_path / "widths.json").read_text())) == 2
 
 

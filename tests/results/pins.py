@@ -106,7 +106,10 @@ def outcomes(folder: Path, study: str) -> dict[str, list[str]]:
     (results / "values.json").write_text(json.dumps(values(run_set, Sources.read(results), chapters, {})))
     shown = report_data(run_set, subjects(made), json.loads((results / "claims.json").read_text()))
     (results / "report.json").write_text(json.dumps(shown))
-    paths = [*results.rglob("tables/**/*.json"), *(results / f"{name}.json" for name in ("claims", "values", "report"))]
+    paths = [
+        *(results / "tables").rglob("*.json"),
+        *(results / f"{name}.json" for name in ("claims", "values", "report")),
+    ]
     return {path.relative_to(results).as_posix(): list(items(json.loads(path.read_text()))) for path in sorted(paths)}
 
 

@@ -135,7 +135,7 @@ def test_answers_leave_out_the_harness_and_name_tied_systems(measured: Group) ->
     assert len(lines) == 3 and lines[0].startswith("Fastest for single events: DuckLake")
     assert lines[0].endswith(f", tied with {fastest['tied'][0]}.")
     assert lines[2].startswith("Compared: ") and "tied means that no difference" in lines[2] and "SYNTHETIC" in lines[2]
-    assert "intervals assume that another measurement differs by 10 %" in lines[2]
+    assert "intervals assume that another measurement differs by 12 %" in lines[2]
     assert "repeats" not in in_lines(list(found.values()), synthetic=True, repeated=True)[2]
 
 

@@ -153,6 +153,7 @@ def test_each_measure_of_a_claim_that_divides_two_series_is_tested() -> None:
     every = {*GENERAL, *(name for each in studies for name in each.OWN)}
     named = {name for _, name, _, _ in CASES}
     assert {name for name in every - named - apart if not name.startswith("printed-")} == set()
+    assert apart <= every
 
 
 def test_drift_of_a_repeat_drops_out_of_ratios_of_run_files(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from tidemark.analysis.blocks import REPLICATES, BlockSample, Ranks
 from tidemark.analysis.rounds import InRounds, RoundVariance
-from tidemark.analysis.statistics import NORMAL, BootstrapEstimate, Floats, cliffs_delta, generator
+from tidemark.analysis.statistics import BootstrapEstimate, Floats, cliffs_delta, generator
 from tidemark.runs.runset import ONCE_SD, Series
 
 PRIOR_UNITS = 8.0  # pooled effects weigh at most as much as eight differences between a series' own units
@@ -27,51 +27,43 @@ ONCE = (ONCE_SD**2, PRIOR_UNITS)  # variance of what was measured once, and its 
 
 @dataclass(frozen=True, slots=True)
 class BetweenRunVariance:
-    """Variation between units under the same conditions (runs of a series, or its repeats), pooled over many series.
+    """Variance between units under the same conditions (runs of a series, or its repeats), pooled over many series.
 
-    `deviations` are from each series' mean on the quantity's working scale, multiplied by sqrt(k / (k - 1)) for a
-    series of k units.
+    It is that of one unit on the quantity's working scale.
     """
 
-    deviations: Floats
+    variance: float
     degrees: float
 
     @classmethod
     def pooled(cls, groups: Sequence[Sequence[BootstrapEstimate]]) -> BetweenRunVariance | None:
-        """Return the effects of groups of units, each measured under the same conditions; None if no group has two."""
-        deviations: list[float] = []
-        degrees = 0
+        """Return the variance in groups of units, each measured under the same conditions; None if no group has two."""
+        squares, degrees = 0.0, 0
         for group in groups:
             centres = np.array([unit.centre for unit in group if math.isfinite(unit.centre)])
             if len(centres) > 1:
-                enlarge = math.sqrt(len(centres) / (len(centres) - 1))
-                deviations += list((centres - centres.mean()) * enlarge)
+                squares += float(np.sum((centres - centres.mean()) ** 2))
                 degrees += len(centres) - 1
-        return cls(np.array(deviations), float(degrees)) if degrees else None
-
-    @property
-    def variance(self) -> float:
-        return float(np.mean(self.deviations**2))
+        return cls(squares / degrees, float(degrees)) if degrees else None
 
     def scaled(self, factor: float) -> BetweenRunVariance:
-        """Return the same effects in another unit, for quantities on the linear scale."""
-        return BetweenRunVariance(self.deviations * factor, self.degrees)
+        """Return the same variance in another unit, for quantities on the linear scale."""
+        return BetweenRunVariance(self.variance * factor**2, self.degrees)
 
     def with_own(self, own: BetweenRunVariance | None) -> BetweenRunVariance:
-        """Return these effects, their size moderated by the `own` effects of a series, which they include.
+        """Return this variance, moderated by the `own` one of a series, whose units it includes.
 
-        The variance is the mean of the other series' and the series' own, weighted by their degrees of freedom.
+        It is the mean of the other series' and the series' own, weighted by their degrees of freedom.
         """
         if own is None:
-            return BetweenRunVariance(self.deviations, min(self.degrees, PRIOR_UNITS))
+            return BetweenRunVariance(self.variance, min(self.degrees, PRIOR_UNITS))
         others = self.degrees - own.degrees
         if others <= 0 or self.variance == 0:
             return own
         theirs = max(self.variance * self.degrees - own.variance * own.degrees, 0.0) / others
         prior = min(others, PRIOR_UNITS)
         degrees = prior + own.degrees
-        variance = (prior * theirs + own.degrees * own.variance) / degrees
-        return BetweenRunVariance(self.deviations * math.sqrt(variance / self.variance), degrees)
+        return BetweenRunVariance((prior * theirs + own.degrees * own.variance) / degrees, degrees)
 
 
 def mean(runs: Sequence[BootstrapEstimate], rng: np.random.Generator) -> BootstrapEstimate:
@@ -110,11 +102,7 @@ def pooled_mean(
         own = between_runs.with_own(own)
     if own is None:
         return measured_once(inside)
-    variance = own.variance / len(units)
-    if inside.draws is not None and inside.variance >= variance:
-        return inside
-    draws = inside.centre + rng.choice(own.deviations, size=(REPLICATES, len(units))).mean(axis=1)
-    return replace(inside, draws=draws).with_variance(*_with_inside(inside, variance, own.degrees))
+    return _widened(inside, own.variance / len(units), own.degrees, rng)
 
 
 def mean_of_rounds(
@@ -134,12 +122,7 @@ def mean_of_rounds(
         variance, degrees = rounds.of_mean()
     else:
         return measured_once(inside)
-    if inside.draws is not None and inside.variance >= variance:
-        return replace(inside, rounds=rounds)
-    # What a window has once has no draws. It gets its own: draws that several share would move them together.
-    drawn = rng.permutation(NORMAL) if inside.draws is None else inside.draws
-    with_draws = replace(inside, draws=drawn, rounds=rounds)
-    return with_draws.with_variance(*_with_inside(inside, variance, degrees))
+    return replace(_widened(inside, variance, degrees, rng), rounds=rounds)
 
 
 def measured_once(unit: BootstrapEstimate, windows: int = 1) -> BootstrapEstimate:
@@ -148,15 +131,30 @@ def measured_once(unit: BootstrapEstimate, windows: int = 1) -> BootstrapEstimat
     The blocks within a window say nothing of it. Counts, times that happened once and quantities on the linear scale
     are returned unchanged.
     """
-    variance, degrees = windows * ONCE[0], ONCE[1]
-    if not unit.log or unit.draws is None or unit.variance >= variance:
-        return unit
-    return unit.with_variance(*_with_inside(unit, variance, degrees))
+    return _widened(unit, windows * ONCE[0], ONCE[1]) if unit.log and unit.draws is not None else unit
 
 
-def _with_inside(inside: BootstrapEstimate, variance: float, degrees: float) -> tuple[float, float]:
-    """Return the `variance` between units, which contains that within them, with the degrees of freedom of both."""
-    return variance, _satterthwaite([(inside.variance, inside.degrees), (variance - inside.variance, degrees)])
+def _widened(
+    inside: BootstrapEstimate, variance: float, degrees: float, rng: np.random.Generator | None = None
+) -> BootstrapEstimate:
+    """Return `inside` with the `variance` between units, which contains that within them: at least that.
+
+    Each half of an interval is the wider one of a normal variable with that variance and of the draws within the units.
+    These may have a few far draws that make up their variance, and lie outside the interval.
+    What a window has once has no draws. It gets its own from `rng`: draws that several share would move them together.
+    """
+    beyond = max(variance - inside.variance, 0.0)
+    if not beyond and not inside.log and inside.draws is not None:
+        return inside  # the shape of a share near its limit is its own
+    both = _satterthwaite([(inside.variance, inside.degrees), (beyond, degrees)])
+    normal = inside.with_variance(variance, both)
+    if inside.draws is None:
+        return replace(normal, draws=normal.replicates if rng is None else rng.permutation(normal.replicates))
+    own, order = np.sort(inside.draws), np.argsort(inside.draws, kind="stable")
+    of_normal, half = np.sort(normal.replicates), len(own) // 2
+    drawn = np.empty_like(own)
+    drawn[order] = np.concatenate([np.minimum(own, of_normal)[:half], np.maximum(own, of_normal)[half:]])
+    return replace(normal, draws=drawn)
 
 
 def deltas(
@@ -170,7 +168,7 @@ def deltas(
     units: dict[tuple[str, str, str], list[BootstrapEstimate]] = {
         (column, one.id, other.id): [] for one, other in combinations(all_series, 2)
     }
-    for repeats in zip_longest(*(series.repeats for series in all_series)):
+    for repeats in zip_longest(*(series.hot_repeats for series in all_series)):
         here = [(series.id, repeat) for series, repeat in zip(all_series, repeats, strict=True) if repeat is not None]
         pairs: dict[tuple[str, str, str], list[BootstrapEstimate]] = {}
         for place in range(max(len(repeat.hot_runs) for _, repeat in here)):

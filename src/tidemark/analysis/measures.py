@@ -240,11 +240,15 @@ class Measures:
     def noise_floor(self, quantity: Metric, mode: str) -> BootstrapEstimate:
         """Return how far apart one system under two names may be in `quantity`, in per cent of the smaller: A/A.
 
-        It is the farther end of the 95 % interval of their ratio, the largest one of several pairs. Raises NotAvailable
-        if no system was measured under two names.
+        It is the farther end of the 95 % interval of their ratio, the largest one of several pairs and stacks. Raises
+        NotAvailable if no system was measured under two names.
         """
-        pairs = require(twins(self.run_set.select(mode=mode, harness=False)), "no system was measured under two names")
-        return self.farthest_apart(quantity, pairs)
+        pairs = [
+            pair
+            for stack in self.run_set.stacks
+            for pair in twins(self.run_set.select(mode=mode, stack=stack, harness=False))
+        ]
+        return self.farthest_apart(quantity, require(pairs, "no system was measured under two names"))
 
     def farthest_apart(self, quantity: Metric, pairs: Iterable[tuple[Series, Series]]) -> BootstrapEstimate:
         """Return the farthest end of the 95 % interval of any pair's ratio from 1, in per cent of the smaller.
@@ -319,7 +323,10 @@ class Measures:
             raise metrics.NotReached(f"{too_short} of {runs} hot runs ended before it; the others are the faster ones")
 
     def _by_round(self, quantity: Metric, series: Series) -> dict[int, BootstrapEstimate]:
-        """Return the mean over the hot runs of each repeat that has the quantity, by the number of the repeat."""
+        """Return the mean over the hot runs of each repeat that has the quantity, by the number of the repeat.
+
+        A merge, which rounds leave out, is that of the run after them.
+        """
         require(series.hot_runs, series.missing(1))
         found, reason = {}, ""
         for repeat in series.repeats:
@@ -328,7 +335,8 @@ class Measures:
                     found[repeat.number] = self._hot_mean(quantity, repeat)
             except NotAvailable as absent:
                 reason = str(absent)
-        return require(found, reason)
+        counted = {repeat.number: found[repeat.number] for repeat in series.hot_repeats if repeat.number in found}
+        return require(counted or found, reason)
 
     def _hot_mean(self, quantity: Metric, repeat: Repeat) -> BootstrapEstimate:
         return mean(self._known(quantity, repeat.hot_runs), generator(quantity.name, repeat.id))

@@ -111,7 +111,7 @@ class BootstrapEstimate:
     @property
     def is_constant(self) -> bool:
         """True if it varies neither within a run nor between rounds, such as the 1 in 1 - share."""
-        return self.draws is None and self.rounds is None
+        return self.is_exact and self.draws is None and self.rounds is None
 
     def estimate(self, unit: str, level: float = 0.95) -> Estimate:
         """Return the number with its interval, in the quantity's own unit; `level` is the confidence level."""
@@ -160,20 +160,23 @@ class BootstrapEstimate:
         return replace(self, centre=self.value, draws=draws, log=False, rounds=rounds)
 
     def with_variance(self, variance: float, degrees: float) -> BootstrapEstimate:
-        """Return the same quantity with draws of this variance, in the shape that its own draws have."""
-        draws = NORMAL if self.draws is None else self.draws - self.draws.mean()
-        size = float(draws.std())
-        draws = draws * (math.sqrt(variance) / size) if size > 0 else NORMAL * math.sqrt(variance)
-        return replace(self, draws=self.centre + draws, degrees=max(degrees, 1.0))
+        """Return the same quantity with normal draws of this variance, in the order of its own draws if it has any.
+
+        The shape of its own draws is that of one window: a few far ones would take up the variance.
+        """
+        draws = NORMAL if self.draws is None else np.sort(NORMAL)[np.argsort(np.argsort(self.draws, kind="stable"))]
+        return replace(self, draws=self.centre + math.sqrt(variance) * draws, degrees=max(degrees, 1.0))
 
 
 def _difference(a: BootstrapEstimate, b: BootstrapEstimate) -> BootstrapEstimate:
     draws = None
-    if a.draws is not None or b.draws is not None:
-        draws = a.replicates - (b.centre if b.draws is None else b.draws)
+    # What was measured once, and has no interval, gives none to a comparison either.
+    if all(each.draws is not None or each.is_exact for each in (a, b)) and not (a.is_exact and b.is_exact):
+        draws = a.replicates - b.replicates
     # Both estimate unit variance from the same systems, so their errors may be correlated: no degree counts twice.
     degrees = _together([(a.variance, a.degrees), (b.variance, b.degrees)])
-    n, runs, is_exact = a.n + b.n, min(a.runs, b.runs), a.is_exact and b.is_exact
+    n, is_exact = a.n + b.n, a.is_exact and b.is_exact
+    runs = min((each.runs for each in (a, b) if each.n), default=1)
     found = BootstrapEstimate(a.centre - b.centre, draws, n, runs, degrees, a.log, is_exact=is_exact)
     if a.rounds is not None and b.is_constant:
         return replace(found, rounds=a.rounds.moved(-b.centre))
@@ -195,6 +198,11 @@ def _together(parts: Sequence[tuple[float, float]]) -> float:
 def known(value: float, *, log: bool = True) -> BootstrapEstimate:
     """Return a quantity that a run has once, such as its flush time. `log` needs `value` > 0."""
     return BootstrapEstimate(math.log(value) if log else value, None, 1, log=log)
+
+
+def literal(value: float, *, log: bool = True) -> BootstrapEstimate:
+    """Return a number that no run has, such as the 1 in 1 - share."""
+    return replace(known(value, log=log), n=0, is_exact=True)
 
 
 def counted(value: float) -> BootstrapEstimate:
@@ -290,6 +298,14 @@ def share(part: int, whole: int, rng: np.random.Generator) -> BootstrapEstimate:
     """Return `part` / `whole`, a share of independent events, with a Jeffreys interval."""
     draws = rng.beta(part + 0.5, max(whole - part, 0) + 0.5, REPLICATES)
     return BootstrapEstimate(part / whole, draws, whole, log=False, bounds=(0.0, 1.0))
+
+
+def counted_share(part: int, whole: int) -> BootstrapEstimate:
+    """Return `part` / `whole` as a run counted it: of rows, which a commit writes or loses together.
+
+    It has no sampling interval, as such rows are not independent events; the value is exact, and of that run only.
+    """
+    return replace(counted(part / whole), n=whole)
 
 
 def at_most(bad: int, tried: int, confidence: float = 0.95) -> float:

@@ -228,12 +228,13 @@ def measure(
 @steps.command(hidden=True)
 def widths(
     number: Annotated[int, typer.Option(help="The last round to look at.")],
+    study: Annotated[str, typer.Option(help="Its ratios are looked at.")],
     target: Annotated[Path, typer.Option(help="JSON to write.")],
 ) -> None:
     """Compute how wide the intervals of ratios are after a round."""
     from tidemark.pipeline.rounds import write_widths
 
-    write_widths(number, Workspace(Path.cwd()), target)
+    write_widths(number, study, Workspace(Path.cwd()), target)
 
 
 def _measure(workspace: Workspace, paths: list[Path], positions: list[int], goal: Goal, python: str) -> None:

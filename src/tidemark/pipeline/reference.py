@@ -227,7 +227,7 @@ def caveats(kept: Path) -> Iterator[str]:
     rows = storage(kept)
     far = max((row["rtt"] for row in rows if isinstance(row["rtt"], int)), default=0)
     found = _listed({str(row["system"]): row["commit_p50"] for row in rows if far and row["rtt"] == far}, "ms")
-    of_ingest = (each.about.stacks for each in content.read_references(kept) if each.about.study == "ingest")
+    of_ingest = (each.about.stacks[:1] for each in content.read_references(kept) if each.about.name == "ingest")
     where = f"{far} ms away, with the catalog beside the writer{_apart(chain.from_iterable(of_ingest))}"
     distant = f" Time of a commit to S3, {where}: {found}."
     yield (

@@ -62,7 +62,8 @@ def over(specs: Sequence[SeriesSpec], goal: Goal, workspace: Workspace, python: 
     next_block = [spec for spec in ahead if spec.in_round and spec.block == block]
     after = [spec for spec in ahead if not spec.in_round]
     minutes = spent_minutes(workspace.root / spec.directory for spec in series)
-    widths = widths_after(done, workspace, python) if goal.precision and block > FIRST_LOOK else {}
+    look = goal.precision and block > FIRST_LOOK
+    widths = widths_after(done, specs[0].study, workspace, python) if look else {}
     # Rounds tell how much faster or slower than likely this machine is, but not how much faster it starts servers.
     found = pace(series, {spec.id for spec in ahead}, workspace)
     rest = likely_seconds(after) / 60 * max(1.0, found)
@@ -148,11 +149,12 @@ def spent_minutes(folders: Iterable[Path]) -> float:
     return total
 
 
-def widths_after(number: int, workspace: Workspace, python: str) -> dict[str, float]:
-    """Return the half-widths of the ratios after round `number`, in per cent, by their names."""
+def widths_after(number: int, study: str, workspace: Workspace, python: str) -> dict[str, float]:
+    """Return the half-widths of the ratios of `study` after round `number`, in per cent, by their names."""
     # In a process that ends: this one lives while series are made cold, and would keep Arrow in memory.
     target = workspace.private / "widths.json"
-    status = run_guarded([python, "-m", "tidemark", "widths", "--number", str(number), "--target", str(target)])
+    wanted = ["--number", str(number), "--study", study, "--target", str(target)]
+    status = run_guarded([python, "-m", "tidemark", "widths", *wanted])
     if status is None:
         raise KeyboardInterrupt
     if status != 0:
@@ -161,13 +163,13 @@ def widths_after(number: int, workspace: Workspace, python: str) -> dict[str, fl
     return found
 
 
-def write_widths(number: int, workspace: Workspace, target: Path) -> None:
-    """Write the half-widths of the ratios after round `number`, in per cent, by their names."""
+def write_widths(number: int, study: str, workspace: Workspace, target: Path) -> None:
+    """Write the half-widths of the ratios of `study` after round `number`, in per cent, by their names."""
     from tidemark.pipeline.build import ratio_widths
 
     whole, made = PlanFile.read(workspace.plan), workspace.private / "plan-widths.json"
-    done = (each for each in whole.series if SeriesRecord(workspace.root / each.directory).finished())
-    series = tuple(each for each in done if each.repeat <= number)  # other studies come after the rounds
+    of_study = (each for each in whole.series if each.study == study and each.repeat <= number)
+    series = tuple(each for each in of_study if SeriesRecord(workspace.root / each.directory).finished())
     of = Round(number, max(each.repeat for each in whole.series))
     write_atomically(made, replace(whole, series=series, round=of).to_json())
     write_atomically(target, json.dumps(ratio_widths(workspace.results, made)) + "\n")

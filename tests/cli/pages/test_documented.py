@@ -101,7 +101,6 @@ PLANTED = {
     "./tidemark list series": "./tidemark list series --protocol smoke",
     "./tidemark doctor": "./tidemark docter",
     "protocol=smoke ": "protocl=smoke ",
-    "`streams.modes=[batch]`": "`streams.modes=[batches]`",
     "'streams.modes=[batch]'": "'streams.modes=[batches]'",
     "`--writers`": "`--writer`",
     "`./tidemark show claim ID`": "`./tidemark show claim ID --result reference`",
@@ -110,7 +109,7 @@ PLANTED = {
     "`results/tables/attempts.md`": "`results/tables/attempt.md`",
     "results/tables/streams/disk.md": "results/tables/disk.md",
     "(CONTRIBUTING.md)": "(CONTRIBUTE.md)",
-    "`--config 'stacks=[thesis, current]'`": "`--config 'stacks=[thesis, currant]'`",
+    "'stacks=[thesis, current]'": "'stacks=[thesis, currant]'",
 }
 
 
@@ -122,11 +121,7 @@ def test_planted_error_in_a_page_is_found(right: str, places: Places, results: P
             wrong = complaints(section.replace(right, PLANTED[right], 1), places, results, OF_THE_PIPELINE)
             assert len(wrong) == 1, wrong
             return
-
-
-def test_most_planted_errors_apply_to_a_page() -> None:
-    text = "".join(everywhere())
-    assert sum(right in text for right in PLANTED) >= len(PLANTED) - 2
+    pytest.fail(f"no page has {right}")
 
 
 def everywhere() -> list[str]:

@@ -198,10 +198,11 @@ def test_script_receives_the_interpreters_of_other_stacks(
 ) -> None:
     monkeypatch.setattr("tidemark.results.reference.findings.SCRIPTS", tmp_path)
     other = replace(finding, id="another", script=Script("thesis", also=("thesis",)))
-    line = '{"seen": True, "said": said, "versions": {}, "evidence": {}}'
-    other.path.write_text(f"import json, sys\nsaid = sys.argv[1]\nprint(json.dumps({line}))\n")
+    line = '{"seen": True, "said": said, "versions": {}, "evidence": {"where": os.getcwd()}}'
+    other.path.write_text(f"import json, os, sys\nsaid = sys.argv[1]\nprint(json.dumps({line}))\n")
     evidence = reproduce(Workspace(tmp_path), other, 1, lambda _: None)
     assert evidence.attempts[0].said == f"--python={sys.executable}"
+    assert evidence.case["where"] == "." and str(tmp_path) not in str(evidence), "kept results name no folder"
 
 
 def test_ducklake_over_sqlite_stays_locked_with_the_installed_versions(tmp_path: Path) -> None:

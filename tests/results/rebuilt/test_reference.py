@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from tests.runs.runset import DELTA, DUCKLAKE, INLINED, Model, batched, write_run_set
 
+from tidemark.analysis.formatting import Cell
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.statistics import Estimate
 from tidemark.errors import AnalysisError
 from tidemark.integrity import sha256_of
-from tidemark.pipeline.reference import build_agreement, build_comparison, build_reference
+from tidemark.pipeline.reference import build_agreement, build_comparison, build_reference, caveats
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import opened
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, UNTESTED
@@ -31,7 +32,7 @@ from tidemark.results.reference.content import (
     write_reference,
 )
 from tidemark.results.reference.front import END, OF, glance, with_results
-from tidemark.results.tables.table import Table
+from tidemark.results.tables.table import Column, Table, read_table
 from tidemark.runs.spec import TWIN
 from tidemark.studies.streams.metrics import QUANTITIES, WRITE_MEDIAN
 from tidemark.studies.study import registry
@@ -74,6 +75,34 @@ def test_first_page_shows_no_system_twice(reference: Path, tmp_path: Path) -> No
     assert TWIN not in after.alternative() + "".join(after.lines())
 
 
+def test_first_page_says_of_which_stack_the_numbers_of_other_studies_are(reference: Path, tmp_path: Path) -> None:
+    (kept,) = read_references(reference)
+
+    def keep(
+        study: str, stacks: tuple[str, ...], name: str, columns: tuple[Column, ...], *rows: tuple[Cell, ...]
+    ) -> None:
+        of = replace(kept, about=replace(kept.about, study=study, stacks=stacks), figure=None)
+        write_reference(of, [Table(name, "", columns, rows, (), "")], "", tmp_path / of.about.name)
+
+    def about(value: float, low: float, high: float, unit: str) -> Estimate:
+        return Estimate(value, low, high, 100, unit)
+
+    system, stack = Column("system", "System"), Column("stack", "Stack")
+    distance, commit = Column("rtt", "Round trip", "ms"), Column("commit_p50", "Commit", "ms", interval=True)
+    near, far = ("Near", 20, about(52, 40, 61, "ms")), ("Far", 20, about(490, 100, 900, "ms"))
+    local = ("Near", None, about(10, 9, 11, "ms"))
+    keep("ingest", ("thesis", "current"), "ingest-storage", (system, distance, commit), local, far, near)
+    keep("ingest", ("current",), "ingest-storage", (system, distance, commit), ("Near", 20, about(70, 60, 80, "ms")))
+    age = Column("age_p99", "Age", "s", interval=True)
+    then, now = ("Near", "thesis", about(1.4, 1.2, 1.6, "s")), ("Near", "current", about(1.2, 1.1, 1.4, "s"))
+    twin = (f"near{TWIN}", "current", about(1.3, 1.1, 1.4, "s"))
+    keep("freshness", ("thesis", "current"), "matrix", (system, stack, age), then, now, twin)
+    far_away, *_, fresh, _ = caveats(tmp_path)
+    assert "20 ms away, with the catalog beside the writer (other runs, stack `thesis`): " in far_away
+    assert far_away.partition("`): ")[2].startswith("Near 52 ms; Far 490 ms [100, 900]. ")
+    assert "(other runs, stack `current`): Near 1.2 s. " in fresh
+
+
 def test_an_archive_gives_the_same_files_each_time(archive: Path, reference: Path, tmp_path: Path) -> None:
     again = build_reference(archive, tmp_path)
     assert {path.relative_to(tmp_path) for path in again} == {
@@ -85,7 +114,10 @@ def test_an_archive_gives_the_same_files_each_time(archive: Path, reference: Pat
     assert kept.about.archive == sha256_of(archive) and kept.about.study == "streams" and kept.about.windows == (6.0,)
     assert (reference / "streams" / "tables" / "matrix.json").is_file()
     assert kept.figure is not None and (reference / "streams" / kept.figure.file).read_text().startswith("<?xml")
-    assert not (reference / "streams" / "tables" / "runs.json").exists()
+    tables = list((reference / "streams" / "tables").iterdir())
+    kept_tables = {path.stem for path in tables}
+    assert kept_tables.isdisjoint({"throughput", "latency", "disk"}), "a row a run"
+    assert all(read_table(path).rows for path in tables)
     assert sum(path.stat().st_size for path in again) < 500_000
     assert not any(str(archive.parents[1]) in path.read_text() for path in again)
 

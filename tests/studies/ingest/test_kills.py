@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from tidemark.analysis.metrics import NotAvailable
+from tidemark.analysis.statistics import known
+from tidemark.results.claims.claim_data import ClaimData
 from tidemark.runs.runset import RunSet
 from tidemark.runs.serde import Fields, read
+from tidemark.studies.ingest import claims
 from tidemark.studies.ingest.load.records import BLIND, CHECK, NEVER
 from tidemark.studies.ingest.tables import faults as kills_module
 from tidemark.studies.ingest.tables.faults import (
@@ -95,3 +99,57 @@ def test_duplicated_row_is_reported_with_the_retry_policy(run_set: Any) -> None:
     assert twice([blind]).estimate("").value == 1 and twice([check]).estimate("").high < 0.15
     with pytest.raises(NotAvailable, match="sent a batch"):
         twice([])
+
+
+@dataclass(frozen=True)
+class TwoStacks:
+    """Series of two stacks, from which `RunSet.select` takes those of one."""
+
+    series: tuple[Any, ...]
+    stack: str = "thesis"
+    select = RunSet.select
+
+
+def claimed(name: str, *found: Any, **arguments: Any) -> dict[str, Any]:
+    """Return the value that the claim measure `name` has under each stack, and the series whose runs it names."""
+    values: dict[str, Any] = {}
+    for stack in ("thesis", "current"):
+        measures = SimpleNamespace(run_set=TwoStacks(found), value=lambda _quantity, own: known(own.seconds))
+        named: list[Any] = []
+        claim_data = SimpleNamespace(
+            measures=measures, stack=stack, runs=named, require_runs=lambda own, _which: own[0]
+        )
+        value, _ = claims.OWN[name].compute(cast(ClaimData, claim_data), **arguments)
+        values[stack] = round(value.value, 3), len(named)
+    return values
+
+
+def of_stack(stack: str, *kills: dict[str, Any], mode: str = "faults-2", system: str = "ducklake") -> Any:
+    own = series(*kills, mode=mode)
+    own.__dict__.update(stack=stack, system=system, sweep="main", batch_size=1, is_null_baseline=False)
+    return own
+
+
+def test_claims_on_kills_are_of_their_own_stack() -> None:
+    lost, doubled = (kill("PostgreSQL", 2, holds=False, **{each: 10}) for each in ("lost", "doubled"))
+    held = kill("PostgreSQL", 1)
+    found = (
+        of_stack("thesis", held),
+        of_stack("thesis", doubled, mode="faults-2-blind"),
+        of_stack("current", held, lost),
+        of_stack("current", doubled, held, mode="faults-2-blind"),
+    )
+    assert claimed("killed", *found, system="ducklake") == {"thesis": (0.0, 0), "current": (0.5, 0)}
+    assert claimed("sent-twice", *found, retry=BLIND) == {"thesis": (1.0, 1), "current": (0.5, 1)}
+
+
+def test_claim_on_maintenance_divides_rounds_of_its_own_stack() -> None:
+    found = []
+    for stack, times in (("thesis", (6.0, 2.0)), ("current", (5.0, 10.0))):
+        for system, seconds in zip(("delta-rs", "ducklake"), times, strict=True):
+            for mode in ("maintained-3", "left-3"):
+                own = of_stack(stack, mode=mode, system=system)
+                own.seconds = seconds if mode == "maintained-3" else 1000.0
+                found.append(own)
+    ratios = claimed("rounds-ratio", *found, system="delta-rs", vs="ducklake")
+    assert ratios == {"thesis": (3.0, 0), "current": (0.5, 0)}

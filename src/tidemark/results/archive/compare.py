@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison, percent
+from tidemark.analysis.formatting import Cell, MissingCell, attempt, comparison, listed, percent
 from tidemark.analysis.measures import Measures, NotAvailable
 from tidemark.analysis.metrics import Metric, MetricSet, checked_ratio
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate, generator
@@ -67,7 +67,7 @@ def _pairs(a: Side, b: Side) -> tuple[tuple[Series, Series], ...]:
 
 def compare(a: Side, b: Side) -> Comparison:
     """Compare B with A; raise Incomparable, with all reasons, if more than machine, versions or config differ."""
-    stack = next((name for name in a.run_set.stacks if name in b.run_set.stacks), None)
+    stack = next((name for name in (a.run_set.stack, *a.run_set.stacks) if name in b.run_set.stacks), None)
     a, b = replace(a, stack=stack), replace(b, stack=stack)
     reasons = list(dict.fromkeys(reason for check in CHECKS for reason in check(a, b)))
     if reasons:
@@ -194,12 +194,19 @@ def _protocols(a: Side, b: Side) -> Iterator[str]:
         names = {series.protocol for series in found}
         return names, windows, max((len(repeat.runs) for series in found for repeat in series.repeats), default=0)
 
+    def ends(side: Side) -> list[str]:
+        found = [dict(run.manifest.config) for series in side.series().values() for run in series.runs]
+        of = {(each.get("commits") or 0, each.get("least_seconds") or 0) for each in found}
+        return [f"after {commits:,} commits and {least:g} s" if commits else "by time" for commits, least in sorted(of)]
+
     def in_rounds(side: Side) -> bool:
         return any(repeat.block for series in side.series().values() for repeat in series.repeats)
 
     (name_a, windows_a, runs_a), (name_b, windows_b, runs_b) = sizes(a), sizes(b)
     if name_a != name_b:
         yield f"the protocol differs ({', '.join(sorted(name_a))} against {', '.join(sorted(name_b))})"
+    elif ends(a) != ends(b):
+        yield f"windows end differently ({' and '.join(ends(a))} against {' and '.join(ends(b))})"
     elif not _alike(windows_a, windows_b):
         yield f"the protocol's window differs ({_spelt(windows_a)} against {_spelt(windows_b)} s)"
     elif runs_a != runs_b and not (in_rounds(a) and in_rounds(b)):  # what follows the rounds may be left to measure
@@ -306,6 +313,8 @@ def _notes(a: Side, b: Side, leading: Metric) -> Iterator[str]:
         machines = " and ".join(sorted(map(machine_words, side.run_set.machines)))
         count = sum(len(series.runs) for series in side.series().values())
         yield f"{letter} is {side.name}: {count} runs on {machines}."
+    if others := dict.fromkeys(name for side in (a, b) for name in side.run_set.stacks if name != a.stack):
+        yield f"Compared is the stack {a.stack}; {listed(list(others))} of either set is left out."
     identities = [{machine.identity for machine in side.run_set.machines} for side in (a, b)]
     if None in identities[0] | identities[1]:
         yield "Whether both were measured on one machine is not known: version 1 of the run files does not say it."

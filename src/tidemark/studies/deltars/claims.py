@@ -9,7 +9,7 @@ import numpy as np
 
 from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.metrics import Metric, require
-from tidemark.analysis.statistics import BootstrapEstimate, counted, generator, known
+from tidemark.analysis.statistics import BootstrapEstimate, counted, generator, known, literal
 from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
 from tidemark.results.reference.agreement import overlaps
@@ -71,7 +71,7 @@ def decrease(claim_data: ClaimData, quantity: Metric, system: str, data: str, co
     """Return the decrease of a quantity with `cores` processors from its value with one, in percent."""
     one, more = (positive(claim_data.hot(quantity, system, f"{data}-{count}")) for count in (1, cores))
     share = more.ratio(one).linear()
-    return known(1.0, log=False).difference(share).scaled(100), "%"
+    return literal(1.0, log=False).difference(share).scaled(100), "%"
 
 
 @measure(OWN)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import REPLICATES, BlockSample
 from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, require
-from tidemark.analysis.statistics import FEWEST, BootstrapEstimate, generator, known, quantile
+from tidemark.analysis.statistics import FEWEST, BootstrapEstimate, generator, known, literal, quantile
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.deltars.samples import DATA, READ, WRITE, DeltarsSettings
@@ -78,7 +78,7 @@ def _mean(run: Run, operation: str) -> BootstrapEstimate:
 def _rate(run: Run, operation: str) -> BootstrapEstimate:
     rows = of_operation(run, operation, "rows")
     require(rows.all(), "there were no rows")
-    return known(1e-3).ratio(mean_of(times(run, operation) / rows, run.label, operation, "mean"))
+    return literal(1e-3).ratio(mean_of(times(run, operation) / rows, run.label, operation, "mean"))
 
 
 def _with_source(run: Run) -> BootstrapEstimate:

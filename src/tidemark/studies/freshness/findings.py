@@ -50,12 +50,10 @@ class Writer(SentenceWriter):
                 else:
                     holds += 1
         require(grows or holds, "no series has commits enough to judge its lag by")
+        faster = f" by more than {TOLERATED:g} s a second while events arrive"
         if not grows:
-            return f"In none of {holds} series does the lag grow while events arrive, as far as intervals tell."
-        return (
-            f"The lag grows while events arrive for {listed(grows)}; in {holds} series it does not, or intervals do "
-            "not show it."
-        )
+            return f"In none of {holds} series does the lag grow{faster}, as far as intervals tell."
+        return f"The lag grows{faster} for {listed(grows)}; in {holds} series it does not, or intervals do not show it."
 
     def capacity(self) -> str:
         """Return a sentence on the highest rate of each climb at which the lag does not grow."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidemark.analysis.formatting import estimate_text
 from tidemark.analysis.metrics import Metric, NotAvailable
-from tidemark.analysis.statistics import known
+from tidemark.analysis.statistics import literal
 from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, UNMEASURED, Measure, Measured, measure
 from tidemark.studies.ingest.load.records import BLIND
@@ -44,7 +44,7 @@ def refused(claim_data: ClaimData, system: str, mode: str) -> Measured:
 def accepted_ratio(claim_data: ClaimData, system: str, modes: list[str]) -> Measured:
     """Return the share of tried commits that succeed in the first mode, divided by that in the second."""
     first, second = (
-        positive(known(1.0, log=False).difference(claim_data.hot(CONFLICTS, system, mode))) for mode in modes
+        positive(literal(1.0, log=False).difference(claim_data.hot(CONFLICTS, system, mode))) for mode in modes
     )
     return first.ratio(second), TIMES
 

@@ -156,7 +156,7 @@ def files_growth_ratio(claim_data: LakeClaimData, quantity: Metric, system: str,
         raise NotAvailable(f"{vs} may not grow with its files at all")
     draws = None if own.draws is None and other.draws is None else own.replicates / other.replicates
     centre, n, runs = own.centre / other.centre, own.n + other.n, min(own.runs, other.runs)
-    return BootstrapEstimate(centre, draws, n, runs, log=False), TIMES
+    return BootstrapEstimate(centre, draws, n, runs, min(own.degrees, other.degrees), log=False), TIMES
 
 
 @measure(OWN)
