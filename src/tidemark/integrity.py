@@ -119,16 +119,11 @@ def clear(folder: Path) -> None:
         found = differences(folder)
         why = "it was never checked, or by an earlier release" if found is None else _listed(found)
         print(f"tidemark: {folder} is rebuilt: {why}", file=sys.stderr)
-        break_seal(folder)
+        seal_path(folder).unlink(missing_ok=True)
         # In one step: programs that run from it keep their open files. The code that makes it again removes it.
         replaced = folder.with_name(f".{folder.name}.incoming-replaced")
         shutil.rmtree(replaced, ignore_errors=True)
         folder.rename(replaced)
-
-
-def break_seal(folder: Path) -> None:
-    """Remove the seal, so that the next use makes `folder` again."""
-    seal_path(folder).unlink(missing_ok=True)
 
 
 def read(folder: Path) -> dict[str, Entry] | None:

@@ -245,7 +245,9 @@ def claim(place: Path, identity: str) -> judge.Row:
         return judge.unjudged(wanted, book, f"{place}: nothing was measured yet")
     try:
         with opened(place) as run_set:
-            return judge.row_of(run_set, wanted, book)
+            if book.study in run_set.studies:
+                return judge.judged(wanted, book, Measures(run_set.of(book.study), book.quantities))
+            return judge.unjudged(wanted, book, judge.not_measured(run_set.studies))
     except AnalysisError as error:
         return judge.unjudged(wanted, book, str(error))
 

@@ -55,14 +55,6 @@ class Seconds:
     memory: Groups  # bytes of memory; empty in runs of older harnesses
 
 
-def column(path: Path, name: str, *, keep: bool) -> NDArray[np.int64]:
-    """Return one column of a file without nulls, read-only; with `keep` it is cached in memory.
-
-    Raises AnalysisError, naming file and column, if the file does not have it: columns depend on the workload.
-    """
-    return _kept(path, name) if keep else _column(path, name)
-
-
 @lru_cache(maxsize=1024)
 def columns_of(path: Path) -> tuple[str, ...]:
     """Return the names of the columns of a file."""
@@ -203,7 +195,8 @@ class Run:
 
         Raises AnalysisError, naming the file, if the workload of this run does not have the column.
         """
-        return column(self.directory / "operations.parquet", name, keep=self.manifest.operations <= MOST_KEPT)
+        path, is_small = self.directory / "operations.parquet", self.manifest.operations <= MOST_KEPT
+        return _kept(path, name) if is_small else _column(path, name)
 
     def words(self, name: str) -> NDArray[np.str_]:
         """Return a text column of operations.parquet, as `column` does."""

@@ -209,7 +209,7 @@ def _make_empty(target: Path, source: Path | None) -> None:
 
     Only that of a clone gets pip, which takes six seconds: it fills the others.
     """
-    integrity.break_seal(target)
+    integrity.seal_path(target).unlink(missing_ok=True)
     shutil.rmtree(target, ignore_errors=True)
     without = ["--without-pip"] if source is None and find_spec("pip") is not None else []
     command = [sys.executable, "-m", "venv", *without, str(target)]

@@ -74,5 +74,5 @@ def _put_out_of_use(wrong: Checked, workspace: Workspace) -> None:
                 if _differs(wrong.path / jar.file, jar.sha256):
                     (wrong.path / jar.file).unlink()
     else:
-        integrity.break_seal(wrong.path)
+        integrity.seal_path(wrong.path).unlink(missing_ok=True)
         (wrong.path / STAMP).unlink(missing_ok=True)  # of an environment

@@ -62,7 +62,7 @@ def record(row: Row) -> dict[str, object]:
         "section": claim.section,
         "statement": claim.statement,
         "published": asdict(claim.published),
-        "published_text": row.published_text,
+        "published_text": claim.published.shown,
         "measure": str(claim.measure),
         "criterion": claim.criterion.words,
         "differs": claim.differs,
@@ -155,7 +155,7 @@ def to_markdown(ledger: ClaimReport) -> str:
         heads += [f"Ours [95 %]{suffix}", *(["Reproduced would be"] if place == 0 else []), f"Verdict{suffix}"]
     rows = []
     for row in ledger.rows:
-        cells = [f"`{row.claim.id}`: {row.claim.in_words}", row.claim.section, row.published_text]
+        cells = [f"`{row.claim.id}`: {row.claim.in_words}", row.claim.section, row.claim.published.shown]
         for place, judgement in enumerate(row.judgements):
             cells.append(judgement.ours_text or (judgement.reason or ""))
             cells += [row.claim.criterion.words] if place == 0 else []
@@ -174,11 +174,11 @@ def describe(row: Row) -> str:
         for name in claim.shown
     ]
     time = "" if row.retest.seconds is None else f"about {duration(row.retest.seconds)}, "
-    about = "" if row.published_text == claim.published.text else f": {claim.published.text}"
+    about = "" if claim.published.shown == claim.published.text else f": {claim.published.text}"
     lines = [
         f"{claim.id} (section {claim.section})",
         f"  {claim.statement}",
-        f"  published   {row.published_text}{about} ({claim.published.origin}), on another machine",
+        f"  published   {claim.published.shown}{about} ({claim.published.origin}), on another machine",
         f"  reproduced  would be {claim.criterion.words}",
         *([f"  here        {claim.differs}"] if claim.differs else []),
     ]

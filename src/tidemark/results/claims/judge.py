@@ -199,10 +199,6 @@ class Row:
         """Return True if the verdict depends on the stack."""
         return len({judgement.verdict for judgement in self.judgements}) > 1
 
-    @property
-    def published_text(self) -> str:
-        return self.claim.published.shown
-
 
 @dataclass(frozen=True, slots=True)
 class ClaimReport:
@@ -299,13 +295,6 @@ def find_claim(identity: str, books: Sequence[ClaimSet]) -> tuple[Claim, ClaimSe
         hint = f"did you mean {' or '.join(close)}? " if close else ""
         raise ConfigError(f"found no claim '{identity}'; {hint}'./tidemark list claims' lists them")
     return claims[identity]
-
-
-def row_of(run_set: RunSet, claim: Claim, book: ClaimSet) -> Row:
-    """Return the row of one claim from the runs of its study, or an untested row if `run_set` has none."""
-    if book.study not in run_set.studies:
-        return unjudged(claim, book, not_measured(run_set.studies))
-    return judged(claim, book, Measures(run_set.of(book.study), book.quantities))
 
 
 def not_measured(studies: Iterable[str]) -> str:

@@ -132,7 +132,7 @@ def _major(ledger: Ledger) -> Iterator[str]:
             expected = ledger.expected(row, of.stacks[0]) if of else NOT_KEPT
             protocol = " and ".join(of.protocols) if of else ""
             link = f"[`{row.claim.id}`]({claims_page(row.study)}#{row.claim.id}): {row.claim.statement}"
-            cells.append((link, row.published_text, expected, protocol, *ledger.costs(row)))
+            cells.append((link, row.claim.published.shown, expected, protocol, *ledger.costs(row)))
     yield from _table("", head, cells)
 
 
@@ -146,7 +146,7 @@ def _claims(study: str, ledger: Ledger) -> Iterator[str]:
         if row.study == study:
             verdicts = [ledger.expected(row, stack) for stack in kept] or [NOT_KEPT]
             name = f'<a id="{row.claim.id}"></a>`{row.claim.id}`: {row.claim.in_words}'
-            cells.append((name, row.published_text, *verdicts, *ledger.costs(row)))
+            cells.append((name, row.claim.published.shown, *verdicts, *ledger.costs(row)))
     yield f"# Claims of the study `{study}`\n"
     yield (
         "Each published claim, what to expect of it, and the command that tests it alone. *Here* says where our method "

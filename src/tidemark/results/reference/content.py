@@ -221,10 +221,10 @@ def of_ledger(ledger: ClaimReport) -> tuple[Held, ...]:
 
 
 def _held(row: Row, judgement: ClaimVerdict) -> Held:
-    ours, reason = judgement.ours, judgement.reason
+    ours, reason, claim = judgement.ours, judgement.reason, row.claim
     if ours is not None and not math.isfinite(ours.value):
         ours, reason = None, "no finite number"
-    return Held(row.claim.id, judgement.stack, row.claim.statement, row.published_text, ours, judgement.verdict, reason)
+    return Held(claim.id, judgement.stack, claim.statement, claim.published.shown, ours, judgement.verdict, reason)
 
 
 def write_reference(reference: Reference, tables: Sequence[Table], drawing: str, folder: Path) -> list[Path]:
