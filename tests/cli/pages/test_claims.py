@@ -154,4 +154,4 @@ def test_unrelated_path_has_no_claims(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text("{}")
     (tmp_path / "claims.json").write_text("[1")
     done = CliRunner().invoke(app, ["list", "claims", "--results", str(tmp_path)])
-    assert "claims.json: cannot be read as claims" in str(done.exception)
+    assert "claims.json: cannot be read as JSON" in str(done.exception)

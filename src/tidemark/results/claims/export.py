@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from tidemark.analysis.formatting import Cell
 from tidemark.analysis.measures import Measures
-from tidemark.errors import AnalysisError
 from tidemark.paths import write_if_changed
 from tidemark.progress import duration
 from tidemark.results.claims.claims import UNTESTED, Claim, ClaimSet
 from tidemark.results.claims.judge import THESIS, ClaimReport, ClaimVerdict, Row, counts_text, judge_all, needs_label
 from tidemark.results.tables.table import Column, Table, markdown_grid
 from tidemark.runs.runset import RunSet
+from tidemark.runs.serde import Fields
 
 OURS = {"ours": "value", "ours_low": "low", "ours_high": "high", "ours_unit": "unit", "n": "n", "runs": "runs"}
 
@@ -217,13 +217,10 @@ def overview(claims: Sequence[Claim], judged: Mapping[str, Sequence[Listed]]) ->
 
 def listed(path: Path) -> dict[str, list[Listed]]:
     """Return the verdicts on each claim from claims.json; raise AnalysisError if it is not such a file."""
-    try:
-        rows = json.loads(path.read_text())["claims"]
-        return {
-            row["id"]: [Listed(each["stack"], each["verdict"], each["ours_text"]) for each in (row, *row["others"])]
-            for row in rows
-        }
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise AnalysisError(
-            f"{path}: cannot be read as claims ({error}); './tidemark analyse claims' writes it again"
-        ) from error
+    return {
+        row.text("id"): [
+            Listed(each.text("stack"), each.text("verdict"), each.text("ours_text"))
+            for each in (row, *row.parts("others"))
+        ]
+        for row in Fields.read(path).parts("claims")
+    }

@@ -28,6 +28,7 @@ from tidemark.results.paper.stacks import StackWriter
 from tidemark.results.publication import Chapter
 from tidemark.runs.dataset import Provenance
 from tidemark.runs.runset import RunSet, Series
+from tidemark.runs.serde import Fields
 from tidemark.runs.views import newest, one_a_system
 
 WIDE_POINTS = 300.0  # a figure above this width takes both columns
@@ -47,22 +48,12 @@ class Sources:
     @classmethod
     def read(cls, results: Path) -> Sources:
         """Read the JSON files of `results`; raise AnalysisError, naming the file, if one is missing or unreadable."""
-        index = _object(results / "tables" / "index.json")
+        index = Fields.read(results / "tables" / "index.json").values
         names = [name for entry in index["tables"] for name in entry["files"] if name.endswith(".json")]
-        tables = tuple(_object(results / "tables" / name) for name in names)
-        figures = tuple(_object(results / "figures" / "index.json")["figures"])
-        bench = results / "bench.json"
-        return cls(tables, figures, _object(results / "claims.json"), _object(bench) if bench.exists() else None)
-
-
-def _object(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise AnalysisError(f"{path}: cannot be read ({error}); './tidemark all' makes it") from error
-    if not isinstance(found, dict):
-        raise AnalysisError(f"{path}: found {type(found).__name__}; allowed: an object")
-    return found
+        tables = tuple(Fields.read(results / "tables" / name).values for name in names)
+        figures = tuple(Fields.read(results / "figures" / "index.json").values["figures"])
+        claims, bench = Fields.read(results / "claims.json").values, results / "bench.json"
+        return cls(tables, figures, claims, Fields.read(bench).values if bench.exists() else None)
 
 
 def write_paper(run_set: RunSet, chapters: Sequence[Chapter], more: Mapping[str, str], paper: Path = PAPER) -> Path:

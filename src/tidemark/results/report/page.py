@@ -53,8 +53,7 @@ def write_report(run_set: RunSet, subjects: Sequence[Subject], notes: Sequence[s
     Also write answer.txt, the report's summary for a terminal. All files are in the results folder.
     """
     results = run_set.results
-    Fields.read(results / "claims.json")  # if it is missing, the error explains what to do
-    claims = json.loads((results / "claims.json").read_text())
+    claims = Fields.read(results / "claims.json").values
     data = report_data(run_set, subjects, claims, notes) | {"downloads": DOWNLOADS}
     thin(data, lambda values: len(_page(values).encode()) <= MOST_BYTES)
     write_page(data, results / "report.html")
