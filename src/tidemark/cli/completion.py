@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from enum import StrEnum
+from importlib import import_module
 from typing import Annotated
 
 import typer
@@ -48,37 +49,17 @@ def heed_completion() -> None:
         completion_init()
 
 
-def one_of_these(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """Return the completion of an argument that is one of `names`; it offers nothing where these cannot be found."""
+def one_of_these(module: str, function: str = "registry") -> Callable[[str], list[str]]:
+    """Return the completion of an argument that is one of the names that a function of `module` returns.
+
+    What it returns with an id is completed by that. Nothing is offered where the names cannot be found.
+    """
 
     def complete(incomplete: str) -> list[str]:
         try:
-            return [name for name in names() if name.startswith(incomplete)]
+            names = [getattr(each, "id", each) for each in getattr(import_module(module), function)()]
         except (TidemarkError, ImportError):  # the latter where set-up has not installed what finds them
             return []
+        return [name for name in names if name.startswith(incomplete)]
 
     return complete
-
-
-def systems() -> Iterable[str]:
-    from tidemark.systems.registry import registry
-
-    return registry()
-
-
-def studies() -> Iterable[str]:
-    from tidemark.studies.study import registry
-
-    return registry()
-
-
-def presets() -> Iterable[str]:
-    from tidemark.config import presets as known
-
-    return known()
-
-
-def claims() -> Iterable[str]:
-    from tidemark.pipeline.build import all_claims
-
-    return (claim.id for claim in all_claims())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidemark.cli.completion import claims, one_of_these, studies, systems
+from tidemark.cli.completion import one_of_these
 from tidemark.cli.words import MORE_VALUES, ConfigFile, Overrides, Presets, values
 from tidemark.errors import ConfigError, TidemarkError
 from tidemark.paths import Workspace
@@ -28,7 +28,8 @@ SYSTEM_LINE = "{name}: {title}; format {format}, client {client}, commit by {cat
 STUDY_LINES = "{name}: {title}\n    {question}"
 AsJson = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 OneStudy = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Only this study.", autocompletion=one_of_these(studies))
+    str | None,
+    typer.Option(metavar="NAME", help="Only this study.", autocompletion=one_of_these("tidemark.studies.study")),
 ]
 
 OneVerdict = Annotated[
@@ -277,7 +278,8 @@ def show_config(
 
 @showing.command("system")
 def show_system(
-    name: Annotated[str, typer.Argument(metavar="NAME", autocompletion=one_of_these(systems))], as_json: AsJson = False
+    name: Annotated[str, typer.Argument(metavar="NAME", autocompletion=one_of_these("tidemark.systems.registry"))],
+    as_json: AsJson = False,
 ) -> None:
     """Show one system: format, client, notes and options."""
     found = _system(name)
@@ -292,7 +294,8 @@ def show_system(
 
 @showing.command("study")
 def show_study(
-    name: Annotated[str, typer.Argument(metavar="NAME", autocompletion=one_of_these(studies))], as_json: AsJson = False
+    name: Annotated[str, typer.Argument(metavar="NAME", autocompletion=one_of_these("tidemark.studies.study"))],
+    as_json: AsJson = False,
 ) -> None:
     """Show one study: its question, and the settings of its section of config.yaml."""
     found = _study(name)
@@ -356,7 +359,9 @@ def show_claim(
     identity: Annotated[
         str,
         typer.Argument(
-            metavar="ID", help="A claim's name, as 'list claims' prints it.", autocompletion=one_of_these(claims)
+            metavar="ID",
+            help="A claim's name, as 'list claims' prints it.",
+            autocompletion=one_of_these("tidemark.pipeline.build", "all_claims"),
         ),
     ],
     results: Annotated[Path, typer.Option(help="A results folder, an archive, or reference results.")] = Path(

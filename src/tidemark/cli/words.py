@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from tidemark.cli.completion import one_of_these, presets
+from tidemark.cli.completion import one_of_these
 from tidemark.errors import ConfigError, TidemarkError
 from tidemark.progress import OUTPUT, QUIET, VERBOSE
 
@@ -43,7 +43,7 @@ Presets = Annotated[
         "--preset",
         metavar="NAME",
         help="Values for a question; './tidemark list presets' lists them.",
-        autocompletion=one_of_these(presets),
+        autocompletion=one_of_these("tidemark.config", "presets"),
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors, and no progress.")]
