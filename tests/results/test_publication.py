@@ -26,9 +26,9 @@ def test_each_row_has_the_types_of_its_fields_and_empty_cells_are_none(tmp_path:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("system,files,mean_ms\nDelta,3,1.5\nHudi,4,1.5s\n", "report.csv, line 3: .*1.5s"),
+        ("system,files,mean_ms\nDelta,3,1.5\nHudi,4,1.5s\n", "report.csv, line 3: .*mean_ms"),
         ("system,files,mean_ms\nDelta,3,\n", "report.csv, line 2: "),
-        ("system,files,median_ms\nDelta,3,1\n", "report.csv, line 2: 'mean_ms'"),
+        ("system,files,median_ms\nDelta,3,1\n", "report.csv, line 2: .*mean_ms"),
     ],
     ids=["no number", "empty", "another column"],
 )

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -40,25 +40,19 @@ class Publication:
 def printed_rows[Row](file: Path, row: type[Row]) -> tuple[Row, ...]:
     """Return a publication's printed numbers from a CSV with one column per field of the dataclass `row`, in order.
 
-    Fields are str, int or float; an empty cell is None if the field is optional. Raise ValueError, with file and
+    Fields are str, int or float; an empty cell is None, which the field must allow. Raise ValueError, with file and
     line, for an invalid number or a missing column.
     """
-    kinds = get_type_hints(row)
+    made = []
     with file.open() as opened:
         reader = csv.DictReader(opened)
-        made = []
         for each in reader:
+            values = {name: text or None for name, text in each.items()}
             try:
-                values = {name.name: _cell(each[name.name], kinds[name.name]) for name in fields(row)}  # type: ignore[arg-type]
-            except (KeyError, ValueError) as problem:
+                made.append(msgspec.convert(values, row, strict=False))
+            except msgspec.ValidationError as problem:
                 raise ValueError(f"{file.name}, line {reader.line_num}: {problem}") from None
-            made.append(row(**values))
     return tuple(made)
-
-
-def _cell(text: str, kind: Any) -> Any:
-    kinds = get_args(kind) or (kind,)
-    return None if text == "" and type(None) in kinds else kinds[0](text)
 
 
 @dataclass(frozen=True, slots=True)
