@@ -81,11 +81,12 @@ def test_measurement_versions_name_existing_systems() -> None:
     assert MEASUREMENTS.keys() <= registry().keys()
 
 
-def test_disturbance_settings_do_not_make_another_series() -> None:
+def test_disturbance_settings_do_not_make_another_series(tmp_path: Path) -> None:
     before = only("streams.systems={ducklake: {}}")
     again = only("streams.systems={ducklake: {}}", "disturbance.retries=3", "disturbance.foreign_cores=1.5")
     assert again.fingerprint == before.fingerprint and again.disturbance.retries == 3
-    assert SeriesSpec.from_json(again.to_json(), "spec.json") == again
+    (tmp_path / "spec.json").write_text(again.to_json())
+    assert SeriesSpec.read(tmp_path / "spec.json") == again
 
 
 def test_null_system_has_separate_shorter_windows() -> None:

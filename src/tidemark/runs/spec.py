@@ -125,23 +125,20 @@ class SeriesSpec:
         return json.dumps(asdict(self), indent=1, default=str) + "\n"
 
     @classmethod
-    def from_json(cls, text: str, source: str) -> SeriesSpec:
+    def read(cls, path: Path) -> SeriesSpec:
+        """Read spec.json at `path`; raise ConfigError, naming the file, if it is not as this version writes it."""
         try:
-            values = json.loads(text)
+            values = json.loads(path.read_text())
         except ValueError as error:
-            raise ConfigError(f"{source}: cannot be read as JSON ({error}); run 'all' again") from error
+            raise ConfigError(f"{path}: cannot be read as JSON ({error}); run 'all' again") from error
         unknown = set(values) ^ {field.name for field in fields(cls)}
         if unknown:
-            raise ConfigError(f"{source}: the keys {sorted(unknown)} do not fit this version; run 'all' again")
+            raise ConfigError(f"{path}: the keys {sorted(unknown)} do not fit this version; run 'all' again")
         for name in ("options", "settings"):
             values[name] = tuple((key, value) for key, value in values[name])
         values["services"] = ServicesConfig(**values["services"])
         values["disturbance"] = DisturbanceConfig(**values["disturbance"])
         return cls(**values)
-
-    @classmethod
-    def read(cls, path: Path) -> SeriesSpec:
-        return cls.from_json(path.read_text(), str(path))
 
 
 class HasSettings(Protocol):
