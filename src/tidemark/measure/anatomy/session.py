@@ -19,7 +19,7 @@ from typing import Any, Self
 from tidemark.config import ServicesConfig
 from tidemark.errors import ConfigError, OracleError
 from tidemark.machine import strace
-from tidemark.measure.anatomy.writers import Files, Writer, client, pipeline
+from tidemark.measure.anatomy.writers import Client, Files, Pipeline, client, pipeline
 from tidemark.paths import Workspace, private_directory
 from tidemark.runs.anatomy import CLIENT, IN_SERIES, SERVER, Anatomy, Counted, Source, Step, duration_ms, merged
 from tidemark.services.base import Service
@@ -161,7 +161,7 @@ class Run:
             if issubclass(variant.system, StreamingSink):
                 asked = self._asked if CLIENT in self._askers() else None
                 own = pipeline(variant, context, self._servers.by_class, columns, folder, asked)
-                self.writer: Writer = stack.enter_context(own)
+                self.writer: Client | Pipeline = stack.enter_context(own)
             else:
                 self.writer = stack.enter_context(client(variant, context, columns, folder))
             self._stack = stack.pop_all()

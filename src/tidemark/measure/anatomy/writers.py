@@ -17,7 +17,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
 
 import pyarrow.parquet as pq
 
@@ -59,39 +58,22 @@ NOT_COUNTED: Mapping[str, str] = MappingProxyType(
 type Files = Mapping[str, Sequence[int]]  # size, time of change and inode by path
 
 
-class Writer(Protocol):
-    """Client or pipeline that writes the table of one run."""
-
-    spare: int  # commits after the counted ones, of which the quickest is kept in steps
-    not_counted: Mapping[str, str]  # the reason, by source or name
-    settings: Mapping[str, str]  # of a pipeline
-    versions: Mapping[str, str]
-    apart: Collection[type[Service]]  # servers of which no system calls are counted, or as the writer's
-
-    def pids(self) -> list[int]: ...
-    def write(self, count: int) -> int | None:
-        """Make commits; return the peak of the client's memory in bytes, in the last one; None if that is not known."""
-
-    def files(self) -> Files: ...
-    def wrong(self) -> str:
-        """Return how the table differs from what was written; empty if it does not."""
-
-
 @dataclass(slots=True)
 class Client:
     """The system's own client, in a process of its own."""
 
     worker: Worker
     versions: Mapping[str, str]
-    spare: int = 10
-    not_counted: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, str] = field(default_factory=dict)
-    apart: Collection[type[Service]] = ()
+    spare: int = 10  # commits after the counted ones, of which the quickest is kept in steps
+    not_counted: Mapping[str, str] = field(default_factory=dict)  # the reason, by source or name
+    settings: Mapping[str, str] = field(default_factory=dict)  # of a pipeline
+    apart: Collection[type[Service]] = ()  # servers of which no system calls are counted, or as the writer's
 
     def pids(self) -> list[int]:
         return [self.worker.pid]
 
     def write(self, count: int) -> int:
+        """Make commits; return the peak of the client's memory in bytes, in the last one."""
         return int(self._ask(f"write {count}", "wrote"))
 
     def files(self) -> Files:
@@ -99,6 +81,7 @@ class Client:
         return found
 
     def wrong(self) -> str:
+        """Return how the table differs from what was written; empty if it does not."""
         return self._ask("check", "holds")
 
     def _ask(self, words: str, expected: str) -> str:
