@@ -19,7 +19,7 @@ from tidemark.errors import AnalysisError
 from tidemark.paths import REPOSITORY
 from tidemark.pipeline.build import build_claims, build_paper, build_tables
 from tidemark.results.claims.claims import VERDICTS
-from tidemark.results.paper.values import HOLDS, OUTCOMES, PAPER, counted
+from tidemark.results.paper.values import PAPER, counted
 from tidemark.runs.runset import RunSet
 from tidemark.studies.streams.findings import Writer
 from tidemark.studies.streams.metrics import QUANTITIES
@@ -112,7 +112,7 @@ def test_values_come_from_the_run_files(results: Path) -> None:
     assert values["values"]["events"] == f"{sum(run.manifest.events for run in run_set.runs):,}"
     assert values["values"]["version-duckdb"] == "1.4.4"
     claims = json.loads((results / "claims.json").read_text())
-    assert values["values"]["claims-outcomes"] == counted(claims["counts"], OUTCOMES)
+    assert values["values"]["claims-outcomes"] == counted(claims["counts"])
     rows = {row["system"]: row for row in values["results"]["single"]["rows"]}
     assert rows["Iceberg (DuckDB)"]["thesis"] == "124.303"
     assert "no such column" in rows["Delta Lake (delta-rs)"]["missing"]
@@ -120,10 +120,9 @@ def test_values_come_from_the_run_files(results: Path) -> None:
 
 def test_no_claim_of_a_verdict_is_not_counted() -> None:
     none = dict.fromkeys(VERDICTS, 0)
-    assert counted(none, OUTCOMES) == "0 are reproduced here and 0 are not"
+    assert counted(none) == "0 hold here and 0 do not"
     some = none | {"reproduced": 2, "inconclusive": 1, "not testable here": 1}
-    assert counted(some, OUTCOMES).endswith(" here, 0 are not, 1 stays inconclusive and 1 cannot be tested here")
-    assert counted(some, HOLDS) == "2 hold here, 0 do not, 1 is inconclusive and 1 cannot be tested here"
+    assert counted(some) == "2 hold here, 0 do not, 1 is inconclusive and 1 cannot be tested here"
 
 
 def test_an_unknown_value_stops_the_paper(results: Path, tmp_path: Path) -> None:

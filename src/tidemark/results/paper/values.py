@@ -96,20 +96,12 @@ def write_paper(run_set: RunSet, chapters: Sequence[Chapter], more: Mapping[str,
     return results / "paper.pdf"
 
 
-UNTESTABLE = (NOT_TESTABLE, "cannot be tested here", "cannot be tested here")
 HOLDS = (
     (REPRODUCED, "holds here", "hold here"),
     (NOT_REPRODUCED, "does not", "do not"),
     (INCONCLUSIVE, "is inconclusive", "are inconclusive"),
     (UNTESTED, "is not tested by these runs", "are not tested by these runs"),
-    UNTESTABLE,
-)
-OUTCOMES = (
-    (REPRODUCED, "is reproduced here", "are reproduced here"),
-    (NOT_REPRODUCED, "is not", "are not"),
-    (INCONCLUSIVE, "stays inconclusive", "stay inconclusive"),
-    (UNTESTED, "needs other runs", "need other runs"),
-    UNTESTABLE,
+    (NOT_TESTABLE, "cannot be tested here", "cannot be tested here"),
 )
 
 
@@ -167,12 +159,9 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
         "version": __version__,
         "date": f"{newest(run_set, NEEDED_FOR):%Y-%m-%d}",
         "protocol": listed(list(dict.fromkeys(series.protocol for series in run_set.series))),
-        "stack": listed(list(run_set.stacks)),
         "window": (f"{commits:,} commits and at most " if commits else "") + _seconds(windows),
         "runs-a-series": f"{max(len(repeat.runs) for repeat in run_set.repeats)}",
         "hot-runs": f"{max(len(repeat.hot_runs) for repeat in run_set.repeats)}",
-        "series": f"{len(run_set.repeats):,}",
-        "series-complete": f"{sum(repeat.status == 'complete' for repeat in run_set.repeats):,}",
         "systems": f"{len({each.system for each in run_set.series if not (each.is_null_baseline or each.is_twin)}):,}",
         "runs": f"{len(runs):,}",
         "events": f"{sum(run.manifest.events for run in runs):,}",
@@ -180,7 +169,6 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
         "margin": percent(MARGIN),
         "seed": str(run_set.config.integer("seed", 0)),
         **_dataset(dataset),
-        "machines": f"{len(run_set.machines):,}",
         "os": machine.os,
         "kernel": machine.kernel,
         "cpu": machine.cpu_model,
@@ -193,8 +181,8 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
         "confidence": "95 %",
         "replicates": f"{REPLICATES:,}",
         "claims": f"{sum(counts.values()):,}",
+        "claims-outcomes": counted(counts),
     }
-    made["claims-outcomes"] = counted(counts, OUTCOMES)
     for run in run_set.runs_with(run_set.stack):
         made |= {f"version-{name}": version for name, version in run.manifest.versions}
     return made
@@ -202,14 +190,14 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
 
 def _verdicts(counts: Mapping[str, int]) -> str:
     """Return a sentence with the number of published claims per verdict."""
-    return f"Of {sum(counts.values()):,} published claims, {counted(counts, HOLDS)}."
+    return f"Of {sum(counts.values()):,} published claims, {counted(counts)}."
 
 
-def counted(counts: Mapping[str, int], words: Sequence[tuple[str, str, str]]) -> str:
-    """Return the counts with the `words` of each verdict, for one claim and for more; no zeros after the second."""
+def counted(counts: Mapping[str, int]) -> str:
+    """Return the counts with the words that HOLDS has for one claim and for more; no zeros after the second verdict."""
     said = [
         f"{counts[verdict]:,} {one if counts[verdict] == 1 else more}"
-        for place, (verdict, one, more) in enumerate(words)
+        for place, (verdict, one, more) in enumerate(HOLDS)
         if counts[verdict] or place < 2
     ]
     return listed(said)
