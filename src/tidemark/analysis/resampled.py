@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -17,6 +16,7 @@ from tidemark.analysis.statistics import BootstrapEstimate
 from tidemark.paths import write_atomically
 from tidemark.runs.run import RUN_FILES, Run
 from tidemark.runs.runset import RunSet
+from tidemark.runs.serde import picked, values_of
 
 type Resampled = Mapping[tuple[str, str], BootstrapEstimate]  # by quantity name and run label
 NAME = "resampled.arrow"
@@ -34,9 +34,8 @@ SCHEMA = pa.schema(
         ("runs", pa.int64()),
         ("degrees", pa.float64()),
         ("log", pa.bool_()),
-        ("lowest", pa.float64()),
-        ("highest", pa.float64()),
-        ("exact", pa.bool_()),
+        ("bounds", pa.list_(pa.float64())),
+        ("is_exact", pa.bool_()),
     ]
 )
 
@@ -44,15 +43,13 @@ SCHEMA = pa.schema(
 def write(run_set: RunSet, quantities: Mapping[str, MetricSet], found: Resampled) -> Path:
     """Write `found`, computed from the `quantities` of each study, to the folder of `run_set`, at full precision."""
     runs = {run.label: _stamp(run, quantities[run.manifest.series.study].code) for run in run_set.runs}
-    columns: dict[str, list[object]] = {name: [] for name in SCHEMA.names}
-    for (name, label), each in found.items():
-        lowest, highest = each.bounds or (math.nan, math.nan)
-        values = (runs[label], label, name, each.centre, each.draws, each.n, each.runs, each.degrees, each.log)
-        for column, value in zip(SCHEMA.names, (*values, lowest, highest, each.is_exact), strict=True):
-            columns[column].append(value)
+    rows = [
+        {"stamp": runs[label], "label": label, "metric": name, **values_of(each)}
+        for (name, label), each in found.items()
+    ]
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, SCHEMA) as writer:
-        writer.write_table(pa.table(columns, SCHEMA))
+        writer.write_table(pa.Table.from_pylist(rows, SCHEMA))
     path = run_set.results / NAME
     write_atomically(path, sink.getvalue().to_pybytes())
     return path
@@ -67,24 +64,12 @@ def read(run_set: RunSet, quantities: MetricSet) -> dict[tuple[str, str], Bootst
     if table.schema != SCHEMA:
         return {}
     stamps = {run.label: _stamp(run, quantities.code) for run in run_set.runs}
-    columns = {name: table.column(name).to_pylist() for name in SCHEMA.names if name != "draws"}
-    draws = table.column("draws").combine_chunks()
     found: dict[tuple[str, str], BootstrapEstimate] = {}
-    for place, (stamp, label) in enumerate(zip(columns["stamp"], columns["label"], strict=True)):
-        if stamps.get(label) != stamp:
-            continue
-        values = draws[place].values
-        lowest, highest = columns["lowest"][place], columns["highest"][place]
-        found[columns["metric"][place], label] = BootstrapEstimate(
-            centre=columns["centre"][place],
-            draws=None if values is None else np.array(values),
-            n=columns["n"][place],
-            runs=columns["runs"][place],
-            degrees=columns["degrees"][place],
-            log=columns["log"][place],
-            bounds=None if math.isnan(lowest) else (lowest, highest),
-            is_exact=columns["exact"][place],
-        )
+    for row, draws in zip(table.drop_columns(["draws"]).to_pylist(), table.column("draws"), strict=True):
+        if stamps.get(row["label"]) == row["stamp"]:
+            row["draws"] = None if draws.values is None else np.array(draws.values)
+            row["bounds"] = row["bounds"] and tuple(row["bounds"])
+            found[row["metric"], row["label"]] = picked(BootstrapEstimate, row)
     return found
 
 
