@@ -119,7 +119,7 @@ def test_kept_costs_answer_as_their_runs_do_where_nothing_was_measured(
 
     (tmp_path / "reference" / "costs.json").write_text('{"schema_version": 2}')
     done = CliRunner().invoke(app, QUESTION)
-    assert str(done.exception) == "reference/costs.json: key 'schema_version': found 2; allowed: 1"
+    assert str(done.exception).startswith("reference/costs.json: key 'schema_version': found 2; allowed: 1. Analyse")
 
 
 def test_figure_to_keep_is_chosen_by_its_name(tmp_path: Path) -> None:

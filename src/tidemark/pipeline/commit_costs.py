@@ -106,6 +106,5 @@ def read_costs(place: Path | None, upkeep: bool = False) -> tuple[CommitCosts, P
         with opened(place) as run_set:
             return CommitCosts.of(run_set, place, upkeep), place
     fields = Fields.read(path)
-    if (version := fields.integer("schema_version")) != SCHEMA_VERSION:
-        raise AnalysisError(f"{path}: key 'schema_version': found {version}; allowed: {SCHEMA_VERSION}")
+    fields.check_version(SCHEMA_VERSION)
     return read(CommitCosts, fields), path

@@ -13,7 +13,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from tidemark.errors import AnalysisError
 from tidemark.paths import sync_directory, write_atomically
 from tidemark.runs.circumstances import Disk, Harness, Interference, Machine, WarmUp
 from tidemark.runs.dataset import Provenance
@@ -253,13 +252,7 @@ class Manifest:
     def read(cls, path: Path) -> Manifest:
         """Read run.json at `path`, of any known version; raise AnalysisError, naming file and key, if it is invalid."""
         f = Fields.read(path)
-        version = f.integer("schema_version")
-        if version not in READ_VERSIONS:
-            allowed = " and ".join(map(str, READ_VERSIONS))
-            raise AnalysisError(
-                f"{path}: key 'schema_version': found {version}; allowed: {allowed}. "
-                "Analyse it with the version of Tidemark that measured it."
-            )
+        f.check_version(*READ_VERSIONS)
         return read(cls, Fields(str(path), brought_up(f.values)))
 
 

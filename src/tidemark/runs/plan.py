@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tidemark.errors import AnalysisError
 from tidemark.runs.circumstances import Harness
 from tidemark.runs.manifest import FIRST_STUDY, FIRST_WORKLOAD, plan_brought_up
 from tidemark.runs.serde import Fields, Pairs, read, written
@@ -97,11 +96,7 @@ class PlanFile:
     @classmethod
     def of(cls, f: Fields) -> PlanFile:
         """Decode the plan in the fields `f`; raise AnalysisError as `read` does."""
-        if (version := f.integer("schema_version", PLAN_VERSION)) != PLAN_VERSION:
-            raise AnalysisError(
-                f"{f.source}: key 'schema_version': found {version}; allowed: {PLAN_VERSION}. "
-                "Analyse it with the version of Tidemark that measured it."
-            )
+        f.check_version(PLAN_VERSION, default=PLAN_VERSION)
         plan = read(cls, Fields(f.source, plan_brought_up(f.values)))
         if plan.round is not None:
             _check(plan.round, plan.series, f)

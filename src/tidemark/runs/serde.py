@@ -83,6 +83,12 @@ class Fields:
             raise self.wrong(key, "a whole number")
         return value
 
+    def check_version(self, *allowed: int, default: int | None = None) -> None:
+        """Raise AnalysisError unless `schema_version` is one of `allowed`; where the key is absent it is `default`."""
+        if self.integer("schema_version", default) not in allowed:
+            versions = " and ".join(map(str, allowed))
+            raise self.wrong("schema_version", f"{versions}. Analyse it with the version of Tidemark that measured it.")
+
     def part(self, key: str) -> Fields:
         value = self.values.get(key)
         if not isinstance(value, dict):

@@ -16,7 +16,6 @@ from pathlib import Path
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import NotAvailable
 from tidemark.analysis.statistics import Estimate
-from tidemark.errors import AnalysisError
 from tidemark.paths import remove_others, write_if_changed
 from tidemark.results.claims.claims import UNTESTED
 from tidemark.results.claims.judge import THESIS, ClaimReport, ClaimVerdict, Row
@@ -257,9 +256,5 @@ def read_references(place: Path) -> list[Reference]:
 def read_reference(folder: Path) -> Reference:
     """Return the reference results in `folder`; raise AnalysisError, naming file and key, if they are invalid."""
     fields = Fields.read(folder / FILE)
-    if fields.integer("schema_version") != SCHEMA_VERSION:
-        raise AnalysisError(
-            f"{folder / FILE}: key 'schema_version': found {fields.integer('schema_version')}; allowed: "
-            f"{SCHEMA_VERSION}, which this version of Tidemark writes"
-        )
+    fields.check_version(SCHEMA_VERSION)
     return read(Reference, fields)
