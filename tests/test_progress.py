@@ -52,14 +52,15 @@ def test_both_lines_are_redrawn_in_place() -> None:
 
 def test_quiet_output_goes_to_the_log_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(OUTPUT, QUIET)
+    monkeypatch.setattr("tidemark.progress.LOG_SECONDS", 0.0)
     terminal, log = Terminal(), io.StringIO()
     for stream in (terminal, Tee(terminal, log)):
         StatusLine(stream).show("null single: oracle", "series 1 of 4", label="oracle")
-        Progress("figures", 9, stream=stream).show("figures: 3 of 9")
+        Progress("figures", 9, stream=stream).update(3)
         monkeypatch.setattr("sys.stderr", stream)
         tell("null single: complete")
     assert terminal.getvalue() == ""
-    assert log.getvalue() == "null single: oracle\nfigures: 3 of 9\nnull single: complete\n"
+    assert log.getvalue() == "null single: oracle\nfigures: 33 % (3 of 9), 0 s left\nnull single: complete\n"
 
 
 def test_output_printed_in_between_stays_above() -> None:
@@ -77,21 +78,22 @@ def test_line_that_is_too_long_is_cut_and_not_wrapped() -> None:
     assert len(terminal.rows[0]) < 1000
 
 
-def test_without_a_terminal_progress_goes_only_to_the_log_and_messages_to_both() -> None:
+def test_without_a_terminal_progress_goes_only_to_the_log_and_messages_to_both(monkeypatch: pytest.MonkeyPatch) -> None:
     reader, log = io.StringIO(), io.StringIO()
     stream = Tee(reader, log)
     foot = StatusLine(stream)
     for second in range(3):
         foot.show(f"null single: run 0 of 2: {second} of 15 s", "series 1 of 4", label="run 0 of 2")
     foot.show("null single: oracle", "series 1 of 4", label="oracle")
-    Progress("tables", 10, stream=stream).show("tables: 10 %")
+    monkeypatch.setattr("tidemark.progress.LOG_SECONDS", 0.0)
+    Progress("tables", 10, stream=stream).update(1)
     foot.clear()
     print("null single: complete", file=stream)
     assert reader.getvalue() == "null single: complete\n"
     assert log.getvalue().splitlines() == [
         "null single: run 0 of 2: 0 of 15 s",
         "null single: oracle",
-        "tables: 10 %",
+        "tables: 10 % (1 of 10), 0 s left",
         "null single: complete",
     ]
 

@@ -58,16 +58,17 @@ class StatusLine:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream if stream is not None else sys.stderr
-        self._terminal = self._stream.isatty() and not is_quiet()
-        self._shown_at, self._label = -LOG_SECONDS, ""
+        self.is_terminal = self._stream.isatty() and not is_quiet()
+        self._shown_at, self._label, self._drawn = -LOG_SECONDS, "", False
 
     def show(self, *lines: str, label: str) -> None:
         """Draw `lines` in place of the previous ones; a log gets one at once if `label`, the current part, changes."""
-        if self._terminal:
+        if self.is_terminal:
             width = _width() - 1  # a line that is too long would wrap
             drawn = "\n".join(f"\x1b[K{line[:width]}" for line in lines)
             self._stream.write(f"\r{drawn}\r" + (f"\x1b[{len(lines) - 1}A" if len(lines) > 1 else ""))
             self._stream.flush()
+            self._drawn = True
             return
         now = time.monotonic()
         if label != self._label or now - self._shown_at >= LOG_SECONDS:
@@ -75,8 +76,8 @@ class StatusLine:
             put_aside(self._stream, lines[0])
 
     def clear(self) -> None:
-        """Erase the lines, so that the next output takes their place."""
-        if self._terminal:
+        """Erase the lines that were drawn, so that the next output takes their place."""
+        if self._drawn:
             self._stream.write("\r\x1b[J")
             self._stream.flush()
 
@@ -93,40 +94,25 @@ class Progress:
 
     def __init__(self, what: str, total: float, unit: str = "", stream: TextIO | None = None) -> None:
         self._what, self._total, self._unit = what, total, unit
-        self._stream = stream if stream is not None else sys.stderr
-        self._terminal = self._stream.isatty() and not is_quiet()
-        self._started = time.monotonic()
-        self._shown = self._started
-        self._drawn = False
+        self._line = StatusLine(stream)
+        self._started = self._shown = time.monotonic()
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
         """Erase the line, so that the next output starts on an empty one."""
-        if self._drawn:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
+        self._line.clear()
 
     def update(self, done: float, note: str = "") -> None:
         """Show that `done` units are done, at most five times a second (in a log: every ten seconds)."""
         now = time.monotonic()
-        if now - self._shown < (0.2 if self._terminal else LOG_SECONDS):
+        if now - self._shown < (0.2 if self._line.is_terminal else LOG_SECONDS):
             return
         self._shown = now
         elapsed = now - self._started
         left = elapsed * (self._total - done) / done if done > 0 and self._total > done else 0.0
         share = 100.0 * done / self._total if self._total else 100.0
-        self.show(
-            f"{self._what}: {share:.0f} % ({done:,.0f} of {self._total:,.0f}{self._unit}), "
-            f"{duration(left)} left{', ' + note if note else ''}"
-        )
-
-    def show(self, line: str) -> None:
-        """Show `line` in place of the previous one."""
-        if self._terminal:
-            self._stream.write(f"\r\x1b[K{line}")
-            self._stream.flush()
-            self._drawn = True
-        else:
-            put_aside(self._stream, line)
+        of_all = f"{done:,.0f} of {self._total:,.0f}{self._unit}"
+        line = f"{self._what}: {share:.0f} % ({of_all}), {duration(left)} left{', ' + note if note else ''}"
+        self._line.show(line, label=line)
