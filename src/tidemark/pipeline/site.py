@@ -225,7 +225,7 @@ def _write(folder: Path, kept: Path, sets: Sequence[ResultSet], archives: Sequen
 
 def _cards(site: Site, sets: Sequence[ResultSet]) -> None:
     """Write the pictures that other sites show beside links: one for each study, and a general one."""
-    from tidemark.results.figures.card import card  # imports Matplotlib, as figures do
+    from tidemark.results.figures.glance import card  # imports Matplotlib, as figures do
 
     known = {each.about.study: each for each in reversed(sets)}
     for name, study in registry().items():

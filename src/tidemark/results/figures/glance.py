@@ -1,9 +1,13 @@
-"""The picture of the first page: a panel for each kind of write, a row for each system, readable on a phone."""
+"""The picture of the first page: a panel for each kind of write, a row for each system, readable on a phone.
+
+Also the cards of the results site: pictures of 1,200 by 630 pixels that other sites show beside a link to it.
+"""
 
 from __future__ import annotations
 
 import io
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +24,9 @@ ROW, ABOVE, BELOW = 0.5, 0.5, 0.35
 NAMES, BETWEEN, RIGHT = 2.45, 0.25, 0.1
 DIGITS = 2  # significant
 TITLE = "Events per second"
+CARD, DPI = (12.0, 6.3), 100  # inches of a card, and pixels in each
+PAPER, INK, FAINT = "#00517a", "#ffffff", "#bfe0f2"  # of a card: the colours of the site's head
+LEFT, COLUMNS = 0.06, 38  # of a card: share of the width; characters of a line of the title
 RC: Any = {
     "font.family": ["DejaVu Sans"],  # it decides where text stands; browsers may draw it with another font
     "font.size": 14,  # points; 9 pixels on a phone
@@ -113,3 +120,23 @@ def name_row(axes: Any, row: int, name: str, margin: float, colour: str, **how: 
     """Write the name of a row at the left end of the `margin` beside the axes, which is in inches."""
     axes.annotate(name, (0, row), (-margin * 72 + 4, 0), xycoords=("axes fraction", "data"),
                   textcoords="offset points", va="center", color=colour, **how)  # fmt: skip
+
+
+def card(title: str, question: str, facts: Sequence[str]) -> bytes:
+    """Return a PNG with a title, a question and a line for each of the facts. Identical input gives identical bytes."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(RC)
+        figure = Figure(figsize=CARD, dpi=DPI, facecolor=PAPER)
+        named: Any = {"x": LEFT, "ha": "left", "va": "top"}
+        figure.text(y=0.92, s="Tidemark", fontsize=30, color=FAINT, fontweight="bold", **named)
+        lines = textwrap.wrap(title, COLUMNS)[:3]
+        figure.text(y=0.78, s="\n".join(lines), fontsize=30, color=INK, fontweight="bold", linespacing=1.2, **named)
+        asked = textwrap.wrap(question, 62)[:3]
+        below = 0.66 - 0.1 * (len(lines) - 1)
+        figure.text(y=below, s="\n".join(asked), fontsize=22, color=INK, linespacing=1.3, **named)
+        told = "\n".join(textwrap.shorten(fact, 92, placeholder=" …") for fact in facts)
+        figure.text(LEFT, 0.07, told, fontsize=18, color=FAINT, linespacing=1.5, ha="left", va="bottom")
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", facecolor=PAPER, metadata={"Software": None})
+    return buffer.getvalue()
