@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from tidemark.config import about_preset, presets
+from tidemark.results.tables.table import markdown_grid
 from tidemark.schema import schema, sections
 
 HEAD = """# Settings
@@ -24,17 +25,16 @@ the key must be given, or may be left out where its meaning says what then holds
 
 `./tidemark all --preset NAME` measures with the values of `presets/NAME.yaml`. The option may be given more than once.
 
-| preset | question, disk and time |
-|---|---|
 """
 BOUNDS = {"minimum": "from {}", "exclusiveMinimum": "more than {}", "maximum": "to {}"}
 
 
 def settings_page() -> str:
     """Return the page as Markdown."""
-    chosen = "".join(f"| [`{name}`](../presets/{name}.yaml) | {about_preset(name)} |\n" for name in presets())
+    chosen = [(f"[`{name}`](../presets/{name}.yaml)", about_preset(name)) for name in presets()]
     common = {key: rule for key, rule in schema()["properties"].items() if key not in sections()}
-    text = f"{HEAD}{chosen}\n## All studies\n\n" + "".join(_tables((), common))
+    text = f"{HEAD}{markdown_grid(('preset', 'question, disk and time'), chosen)}\n"
+    text += "\n## All studies\n\n" + "".join(_tables((), common))
     for name, rule in sections().items():
         text += f"\n## {name}\n\n{rule['description']}\n\n" + "".join(_tables((name,), rule["properties"]))
     return text
@@ -42,8 +42,7 @@ def settings_page() -> str:
 
 def _tables(path: tuple[str, ...], properties: Mapping[str, Any]) -> Iterator[str]:
     """Yield the table of the keys below `path`, the values of named sets, then a table of each group of keys."""
-    yield "| key | allowed | default | meaning |\n|---|---|---|---|\n"
-    below = []
+    rows, below = [], []
     for key, rule in properties.items():
         named = rule.get("additionalProperties")
         fields = (named if isinstance(named, dict) and "propertyNames" not in rule else rule).get("properties", {})
@@ -51,7 +50,8 @@ def _tables(path: tuple[str, ...], properties: Mapping[str, Any]) -> Iterator[st
             below.append(((*path, key, *([] if fields is rule.get("properties") else ["NAME"])), fields, rule))
         name = f"{path[0]}.{key}" if len(path) == 1 else key
         default = "below" if fields or len(json.dumps(rule.get("default"))) > 60 else _value(rule)
-        yield f"| `{name}` | {_allowed(rule)} | {default} | {_cell(rule['description'])} |\n"
+        rows.append((f"`{name}`", _allowed(rule), default, rule["description"]))
+    yield f"{markdown_grid(('key', 'allowed', 'default', 'meaning'), rows)}\n"
     for place, fields, rule in below:
         yield f"\n### `{'.'.join(place)}`\n\n"
         if rule.get("default") and place[-1] == "NAME":
@@ -82,8 +82,4 @@ def _allowed(rule: Mapping[str, Any]) -> str:
         words[words.index("object")] = "names with settings"
     text = " or ".join(words)
     bounds = [form.format(f"{rule[key]:,}") for key, form in BOUNDS.items() if key in rule]
-    return _cell(" ".join([text, *bounds]))
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return " ".join([text, *bounds])
