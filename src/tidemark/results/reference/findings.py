@@ -268,14 +268,14 @@ def page(found: Sequence[Shown]) -> str:
     if claimed or before:
         lines += [markdown_grid(COLUMNS, [_row(each) for each in (*claimed, *before)]), ""]
     for each in claimed:
-        lines += _claimed(each)
+        lines += _section(each, "##")
     if not claimed:
         lines += ["None yet: the reference results show none of those that are declared.", ""]
     lines += markdown_list("Not claimed", [f"`{each.finding.id}`: {each.why_not}." for each in own if each.why_not])
     if before:
         lines += ["## Seen here, published by others before", ""]
     for each in before:
-        lines += _before(each)
+        lines += _section(each, "###")
     return "\n".join(lines)
 
 
@@ -297,17 +297,26 @@ def _worst_first(found: Sequence[Shown]) -> list[Shown]:
     return sorted(found, key=lambda each: not each.finding.wrong_rows)
 
 
-def _claimed(each: Shown) -> Iterator[str]:
-    finding = each.finding
+def _section(each: Shown, level: str) -> Iterator[str]:
+    """Yield the text about a finding below a heading that begins with `level`."""
+    finding, published = each.finding, each.finding.published
     yield f'<a id="{finding.id}"></a>\n'
-    yield f"## {finding.title}\n"
-    yield from _seen(finding)
-    yield f"- Seen {'by arithmetic' if finding.arithmetic else f'in {" and in ".join(_counts(each))}'}."
-    yield from _about(finding)
+    yield f"{level} {finding.title}\n"
+    yield finding.seen.strip().replace("\n", "\n\n") + "\n"
+    if finding.meanwhile:
+        yield f"**Meanwhile:** {finding.meanwhile.strip()}\n"
+    if finding.arithmetic or each.counts:
+        by = "by arithmetic" if finding.arithmetic else f"in {' and in '.join(_counts(each))}"
+        yield f"- Seen {'here ' if published else ''}{by}."
+    if published:
+        yield f"- Published: {_known(published)}."
+    alone = f", or, alone, `{finding.path.parent.name}/{finding.path.name}`" if finding.script else ""
+    yield f"- Repeat it: `{finding.command}`{alone}."
+    yield f"- It does not show {finding.not_shown.strip()}"
     yield from (f"- Near to it: {_known(known)}." for known in finding.related)
     yield ""
-    if each.evidence is not None:
-        yield from _case(each)
+    if each.evidence is not None and any(attempt.seen for attempt in each.evidence.attempts):
+        yield from _case(each.evidence)
 
 
 def _counts(each: Shown) -> Iterator[str]:
@@ -320,10 +329,8 @@ def _counts(each: Shown) -> Iterator[str]:
             yield str(count)
 
 
-def _case(each: Shown) -> Iterator[str]:
-    evidence = each.evidence
-    assert evidence is not None
-    path = f"reference/{FOLDER}/{each.finding.id}.json"
+def _case(evidence: Evidence) -> Iterator[str]:
+    path = f"reference/{FOLDER}/{evidence.finding}.json"
     yield f"One case (all of it in [`{path}`](../{path})):\n"
     yield "```"
     yield next(attempt.said for attempt in evidence.attempts if attempt.seen)
@@ -331,33 +338,6 @@ def _case(each: Shown) -> Iterator[str]:
         text = json.dumps(value)
         yield f"{name}: {text if len(text) <= MOST else f'{text[:MOST]} ...'}"
     yield "```\n"
-
-
-def _before(each: Shown) -> Iterator[str]:
-    finding = each.finding
-    assert finding.published is not None
-    yield f'<a id="{finding.id}"></a>\n'
-    yield f"### {finding.title}\n"
-    yield from _seen(finding)
-    if each.counts:
-        yield f"- Seen here in {' and in '.join(_counts(each))}."
-    yield f"- Published: {_known(finding.published)}."
-    yield from _about(finding)
-    yield ""
-    if each.evidence is not None and each.evidence.case is not None:
-        yield from _case(each)
-
-
-def _seen(finding: Finding) -> Iterator[str]:
-    yield finding.seen.strip().replace("\n", "\n\n") + "\n"
-    if finding.meanwhile:
-        yield f"**Meanwhile:** {finding.meanwhile.strip()}\n"
-
-
-def _about(finding: Finding) -> Iterator[str]:
-    alone = f", or, alone, `{finding.path.parent.name}/{finding.path.name}`" if finding.script else ""
-    yield f"- Repeat it: `{finding.command}`{alone}."
-    yield f"- It does not show {finding.not_shown.strip()}"
 
 
 def _known(known: Known) -> str:
