@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -125,25 +125,21 @@ def hot(quantity: Metric) -> Answering:
     return lambda asked, mode: asked.measures.hot(quantity, asked.main(mode))
 
 
-def of_series(quantity: Metric, series: Callable[[SystemRuns], Series], factor: float = 1.0) -> Answering:
+def of_series(
+    quantity: Metric, series: Callable[[SystemRuns], Series], factor: float = 1.0, hot: bool = False
+) -> Answering:
     """Return a function that answers with `quantity` of the series that `series` selects, times `factor`."""
 
     def answer(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
-        found = asked.measures.value(quantity, series(asked))
-        return found if factor == 1 else found.scaled(factor)
-
-    return answer
-
-
-def hot_of(quantity: Metric, series: Callable[[SystemRuns], Series], factor: float = 1.0) -> Answering:
-    """Return a function that answers with `quantity` of the hot runs of the series that `series` selects."""
-
-    def answer(asked: SystemRuns, _mode: str | None) -> BootstrapEstimate:
-        found = asked.measures.hot(quantity, series(asked))
+        measures, chosen = asked.measures, series(asked)
+        found = measures.hot(quantity, chosen) if hot else measures.value(quantity, chosen)
         found = found if factor == 1 else found.scaled(factor)
-        return found if quantity.signed else positive(found)
+        return positive(found) if hot and not quantity.signed else found
 
     return answer
+
+
+hot_of = partial(of_series, hot=True)
 
 
 def cold(quantity: Metric) -> Answering:
