@@ -118,12 +118,11 @@ class WindowRunner[W: Window](ABC):
     def new_window(self) -> W:
         """Return an empty window, with its arrays allocated."""
 
-    def segments(self, window: W, until_seconds: float) -> Iterator[None]:
-        """Prepare the next segment of the window, and yield; end once the window is `until_seconds` long.
+    def segments(self, _window: W, _until_seconds: float) -> Iterator[None]:
+        """Prepare the next segment of the window, and yield; end once the window is long enough.
 
         Most windows are one segment. Raises ServiceError if a server died meanwhile.
         """
-        del window, until_seconds
         yield
 
     @abstractmethod
@@ -141,13 +140,12 @@ class WindowRunner[W: Window](ABC):
     def check(self, window: W, last: bool, show: ProgressCallback) -> CheckResult:
         """Compare the system's data with what it acknowledged; raise OracleError if they differ. `last`: final run."""
 
-    def describe(self, window: W) -> RunMetadata:
+    def describe(self, _window: W) -> RunMetadata:
         """Return the system's description and the versions of the libraries that the workload itself uses."""
         import pyarrow as pa
 
         from tidemark.measure.describe import system_part
 
-        del window
         variant = self.test_bed.variant
         system = variant.open(Context(self.directory, {}, 1))
         return RunMetadata(system_part(variant, system, pa.schema([])), {"Python": platform.python_version()})
@@ -199,9 +197,8 @@ class Workload(ABC):
         return (*cls.tools, *system.tools)
 
     @classmethod
-    def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:
+    def unavailable(cls, _spec: SeriesSpec, variant: Variant) -> str | None:
         """Return why a series cannot run with what is installed here, or not at all; None if it can."""
-        del spec
         return variant.system.unavailable(variant.options)
 
     @property
@@ -221,14 +218,12 @@ class Workload(ABC):
         tools = self.variant.system.tools
         return {**trips, **{f"packages of {tool}": tool_files(tool, self.workspace) for tool in tools}}
 
-    def prepare_directory(self, work: Path) -> AbstractContextManager[object]:
-        """Prepare the empty folder `work` for the servers and tables of one session, for example by a separate disk."""
-        del work
+    def prepare_directory(self, _work: Path) -> AbstractContextManager[object]:
+        """Prepare the empty work folder for the servers and tables of one session, for example by a separate disk."""
         return nullcontext()
 
-    def start_processes(self, work: Path) -> AbstractContextManager[Any]:
+    def start_processes(self, _work: Path) -> AbstractContextManager[Any]:
         """Start the processes of one session, concurrently with the servers; it yields the test bed's `session`."""
-        del work
         return nullcontext()
 
     def taken_over(self, session: Any) -> Any:

@@ -119,7 +119,7 @@ def test_answer_is_checked_against_its_closed_form_without_a_judge(number: int, 
         [Phase(QUERIED, (count(),), HELD, judged=True, read=False)], Engine({"SELECT count(*)": [number]}), judge
     )
     window = window_of(made)
-    findings = made.check(window, last=True, show=lambda _words: None)
+    findings = made.check(window, True, lambda _words: None)
     assert findings.oracle.verdict is verdict and not judge.orders
     assert findings.oracle.reader == "answers alone, each by arithmetic"
 
@@ -127,10 +127,10 @@ def test_answer_is_checked_against_its_closed_form_without_a_judge(number: int, 
 def test_errors_of_another_reader_are_kept_but_do_not_affect_the_verdict() -> None:
     made = runner([Phase(LOAD, (), HELD, judged=True), Phase(QUERIED, (count(),))], Engine({"SELECT count(*)": [4]}),
                  Asked(beside="3 rows of 4"))  # fmt: skip
-    assert made.check(window_of(made), last=True, show=lambda _words: None).oracle.verdict
+    assert made.check(window_of(made), True, lambda _words: None).oracle.verdict
     wrong = runner([Phase(LOAD, (), HELD, judged=True), Phase(QUERIED, (count(),))], Engine({"SELECT count(*)": [4]}),
                   Asked(words="3 rows of 4"))  # fmt: skip
-    assert not wrong.check(window_of(wrong), last=True, show=lambda _words: None).oracle.verdict
+    assert not wrong.check(window_of(wrong), True, lambda _words: None).oracle.verdict
 
 
 def test_engine_log_is_attributed_to_each_step() -> None:
@@ -152,7 +152,7 @@ def test_second_engine_runs_the_same_queries_after_the_first() -> None:
         order = judge.orders[0]
         assert (order["reader"], order["queries"], order["passes"]) == ("delta", {"q1": 'SELECT 1 AS "a"'}, 2)
         assert order["tables"]["t"]["location"] == "t" and len(engine.asked) == 2
-        assert made.second == {BEFORE: found} and made.check(window, last=True, show=lambda _words: None).oracle.verdict
+        assert made.second == {BEFORE: found} and made.check(window, True, lambda _words: None).oracle.verdict
 
 
 def test_format_without_another_reader_keeps_the_reason() -> None:

@@ -125,9 +125,8 @@ class Catalogs(Workload):
             return f"{system.alone}: measured with one user, and not with {users}"
         return super().unavailable(spec, variant)
 
-    def start_processes(self, work: Path) -> AbstractContextManager[count[int]]:
+    def start_processes(self, _work: Path) -> AbstractContextManager[count[int]]:
         """Yield the numbers of the session's windows, including those that are measured again."""
-        del work
         return nullcontext(count(1))
 
 

@@ -57,9 +57,8 @@ class TableRunner(WindowRunner[TablesWindow]):
     def new_window(self) -> TablesWindow:
         return TablesWindow()
 
-    def segments(self, window: TablesWindow, until_seconds: float) -> Iterator[None]:
+    def segments(self, _window: TablesWindow, _until_seconds: float) -> Iterator[None]:
         """Yield once, with a client whose libraries are loaded and that has written nothing."""
-        del window, until_seconds
         mine = sorted(os.sched_getaffinity(0))
         cores = self._settings.cores
         # Servers get the processors that the client does not have; if it has all of them, they share.
@@ -71,8 +70,7 @@ class TableRunner(WindowRunner[TablesWindow]):
             yield
         self.test_bed.servers.check()
 
-    def execute(self, window: TablesWindow, until_seconds: float) -> None:
-        del until_seconds
+    def execute(self, window: TablesWindow, _until_seconds: float) -> None:
         began = time.perf_counter_ns()
         last = self._settings.repetitions - 1
         for repetition in range(last + 1):
@@ -140,16 +138,14 @@ class TableRunner(WindowRunner[TablesWindow]):
         if self._client is not None:
             self._client.kill()
 
-    def finish(self, window: TablesWindow) -> None:
-        del window
+    def finish(self, _window: TablesWindow) -> None:
         self._client = None
         self.test_bed.servers.check()
         if self.is_cancelled:
             raise SystemFailure("the window was abandoned: a process that it needs ended")
 
-    def check(self, window: TablesWindow, last: bool, show: ProgressCallback) -> CheckResult:
+    def check(self, window: TablesWindow, _last: bool, show: ProgressCallback) -> CheckResult:
         """Compare the client's last read with the source, value by value; the tables were checked one by one before."""
-        del last
         show("oracle")
         began = time.perf_counter()
         footprint = self._system.footprint(f"table-{self._settings.repetitions - 1}")
@@ -175,8 +171,7 @@ class TableRunner(WindowRunner[TablesWindow]):
         )
         return CheckResult(oracle, footprint)
 
-    def describe(self, window: TablesWindow) -> RunMetadata:
-        del window
+    def describe(self, _window: TablesWindow) -> RunMetadata:
         record = TablesRecord(
             data=DataRecord(**asdict(self._data), rows=self._comparer.rows),
             placed=tuple((name, tuple(cores)) for name, cores in self._placed.items()),
@@ -198,9 +193,8 @@ class TableRunner(WindowRunner[TablesWindow]):
 
 
 @contextmanager
-def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[TableRunner]:
+def open_window(test_bed: TestBed, name: str, _seconds: float, show: ProgressCallback) -> Iterator[TableRunner]:
     """Yield a runner with an empty location for tables in the folder `name`, and a comparer for their source."""
-    del seconds
     written = DeltarsSettings.of(test_bed.spec).data
     with ExitStack() as stack:
         directory = stack.enter_context(test_bed.folder(name))

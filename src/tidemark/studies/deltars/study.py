@@ -66,9 +66,8 @@ class Tables(Workload):
     def inputs(self) -> Files:
         return {"data": (data.source_of(self.workspace, DeltarsSettings.of(self.spec).data),), **super().inputs()}
 
-    def prepare_directory(self, work: Path) -> AbstractContextManager[None]:
+    def prepare_directory(self, _work: Path) -> AbstractContextManager[None]:
         """Generate the table, if it is missing, before anything is made cold."""
-        del work
         data.made(self.workspace, DeltarsSettings.of(self.spec).data)
         return nullcontext()
 

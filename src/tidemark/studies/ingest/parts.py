@@ -78,9 +78,8 @@ class FaultSettings(IngestSettings):
         settings = cls.made(section, FAULTS, **own)
         yield from ((entry, settings) for entry in section.entries if kills and not only_retries(entry))
 
-    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+    def series(self, spec: SeriesSpec, _section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
         """Return one series, long enough for its kills."""
-        del section
         killed = 1 + sum(not kind.is_instrument for kind in started_here(chosen.needs, config.services))
         return repeated(spec, 1, window_seconds=KILL_SECONDS * self.kills * killed, runs=1)
 
@@ -110,9 +109,8 @@ class FrontSettings(Gathering, IngestSettings):
         settings = cls.made(section, FRONT, rows=ROWS, uncounted=0, clients=CLIENTS, kills=kills, tries=tries)
         yield from ((entry, settings) for entry in section.systems_of(GROUP) if kills)
 
-    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+    def series(self, spec: SeriesSpec, _section: IngestSection, _chosen: Variant, _config: Config) -> list[SeriesSpec]:
         """Return one series, long enough for its kills."""
-        del section, chosen, config
         return repeated(spec, 1, window_seconds=KILL_SECONDS * self.kills, runs=1)
 
 
@@ -153,9 +151,8 @@ class MaintenanceSettings(IngestSettings):
         for entry, every_seconds in itertools.product(entries, (float(given["every_seconds"]), 0.0)):
             yield entry, cls.made(section, MAINTENANCE, every_seconds=every_seconds, **own)
 
-    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+    def series(self, spec: SeriesSpec, section: IngestSection, _chosen: Variant, _config: Config) -> list[SeriesSpec]:
         """Return series of one run, whose writers warm up with uncounted commits."""
-        del chosen, config
         window_seconds = float(section.sizes[MAINTENANCE]["window_seconds"])
         return repeated(spec, section.sizes["repeats"], window_seconds=window_seconds, runs=1)
 
@@ -197,8 +194,7 @@ class CutSettings(IngestSettings):
         own = {"settings": replace(self, outside=", ".join(theirs)).pairs, "runs": 1}
         return repeated(spec, sizes["cuts"], window_seconds=float(sizes["window_seconds"]), **own)
 
-    def refused_by(self, chosen: Variant) -> str | None:
-        del chosen
+    def refused_by(self, _chosen: Variant) -> str | None:
         if self.outside:
             return f"its power is not ours to cut: {self.outside} was not started here"
         reason = power.why_not()
@@ -266,9 +262,8 @@ class AmbiguitySettings(IngestSettings):
                 if may_set(entry, "catalog", catalog):
                     yield with_options(entry, catalog=catalog, storage=S3), replace(settings, through=catalog)
 
-    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+    def series(self, spec: SeriesSpec, _section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
         """Return one series of one run, in which everything is hit."""
-        del section
         server = committed_by(chosen)
         theirs = server is not None and server.address_in(config.services) is not None
         settings = replace(self, outside=server.title) if server is not None and theirs else self

@@ -126,14 +126,12 @@ class IngestSettings(WorkloadSettings):
         Raise ConfigError, with the place of the key, for numbers or names of the part that are not valid.
         """
 
-    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+    def series(self, spec: SeriesSpec, section: IngestSection, _chosen: Variant, _config: Config) -> list[SeriesSpec]:
         """Return `spec` once for each repeat of the protocol, unless a part has other rules."""
-        del chosen, config
         return repeated(spec, section.sizes["repeats"])
 
-    def refused_by(self, chosen: Variant) -> str | None:
+    def refused_by(self, _chosen: Variant) -> str | None:
         """Return why the part cannot measure a system, in words for tables, or None if it can."""
-        del chosen
         return None
 
 
@@ -187,9 +185,8 @@ class PacedSettings(IngestSettings):
         ):
             yield entry, cls.made(section, PACED, writers=writers, every_seconds=every)
 
-    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+    def series(self, spec: SeriesSpec, section: IngestSection, _chosen: Variant, _config: Config) -> list[SeriesSpec]:
         """Return one series, whose windows last as long as the commits of each writer."""
-        del chosen, config
         return repeated(spec, 1, window_seconds=float(self.every_seconds * section.sizes[PACED]["commits"]))
 
 
@@ -278,9 +275,8 @@ class AgesSettings(IngestSettings):
         settings = cls.made(section, AGES, rows=1, uncounted=0, ages=" ".join(map(str, ages)))
         yield from ((entry, settings) for entry in section.systems_of(AGES))
 
-    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+    def series(self, spec: SeriesSpec, section: IngestSection, _chosen: Variant, _config: Config) -> list[SeriesSpec]:
         """Return one series of one run, whose window ends with the last age, or after the time limit."""
-        del chosen, config
         return repeated(spec, 1, window_seconds=float(section.sizes[AGES]["window_seconds"]), runs=1)
 
     def refused_by(self, chosen: Variant) -> str | None:

@@ -66,9 +66,8 @@ class Ingest(Workload):
         with Disk(work, work.with_name(f"{work.name}-disk")) as self.disk:
             yield
 
-    def start_processes(self, work: Path) -> AbstractContextManager[Disk | None]:
+    def start_processes(self, _work: Path) -> AbstractContextManager[Disk | None]:
         """Yield the disk whose power is to be cut; writers belong to a window, and start with its table."""
-        del work
         return nullcontext(self.disk)
 
     @property

@@ -196,9 +196,8 @@ class LakeRunner(WindowRunner[LakeWindow]):
         plain = [replace(job, description=job.description.replace(str(self.directory), ".")) for job in jobs]
         window.stages = tell(window.done, self._labels, plain)
 
-    def check(self, window: LakeWindow, last: bool, show: ProgressCallback) -> CheckResult:
+    def check(self, _window: LakeWindow, _last: bool, _show: ProgressCallback) -> CheckResult:
         """Return the findings of all phases as one verdict; a run with a wrong table or answer has no times."""
-        del window, last, show
         wrong, (expected, found) = self._verdicts.wrong, self._verdicts.rows
         readers = ", ".join(f"{name} {each}" for name, each in self._verdicts.versions.items())
         reader = f"{self._system.reader} by {readers}" if readers else "answers alone, each by arithmetic"
@@ -239,9 +238,8 @@ def _compared(said: Mapping[str, Any]) -> Pairs[Compared]:
 
 
 @contextmanager
-def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[LakeRunner]:
+def open_window(test_bed: TestBed, name: str, _seconds: float, show: ProgressCallback) -> Iterator[LakeRunner]:
     """Yield a runner with a new session that has no tables, in the folder `name`."""
-    del seconds
     with ExitStack() as stack:
         directory = stack.enter_context(test_bed.folder(name))
         show("opening a session")

@@ -262,9 +262,8 @@ def _why_not_counted(test_bed: TestBed, system: CatalogSystem) -> str | None:
 
 
 @contextmanager
-def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[CatalogRunner]:
+def open_window(test_bed: TestBed, name: str, _seconds: float, show: ProgressCallback) -> Iterator[CatalogRunner]:
     """Yield the runner of a new tree in the running catalog, with a load generator that is connected and waits."""
-    del seconds  # a window is as long as its requests take
     settings, private = CatalogSettings.of(test_bed.spec), test_bed.workload.private
     directory = private_directory(test_bed.work / name)
     # The name distinguishes a window's tree from all others in the same catalog.

@@ -73,8 +73,7 @@ class SeparateWriter(TableWriter):
     def has(self, key: IdempotencyKey) -> bool:
         return bool(self._ask("has", key))
 
-    def commit_status(self, error: Exception) -> CommitStatus:
-        del error
+    def commit_status(self, _error: Exception) -> CommitStatus:
         return CommitStatus.UNKNOWN
 
     def refresh(self) -> None:

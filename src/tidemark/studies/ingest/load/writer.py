@@ -160,18 +160,15 @@ class WriterLoop:
                 return
             writer = self._writer  # a subclass may have replaced it
 
-    def _write(self, writer: TableWriter, rows: pa.Table, sequence: int) -> None:
-        del sequence
+    def _write(self, writer: TableWriter, rows: pa.Table, _sequence: int) -> None:
         writer.write(rows)
 
-    def _is_to_be_tried(self, outcome: str, sequence: int, attempt: int) -> bool:
+    def _is_to_be_tried(self, outcome: str, _sequence: int, _attempt: int) -> bool:
         """Return True if a batch is to be resent after an attempt that was not acknowledged."""
-        del sequence, attempt
         return outcome == CONFLICT
 
-    def _refresh(self, outcome: str) -> None:
+    def _refresh(self, _outcome: str) -> None:
         """Refresh the client's view of the table, after an attempt that was not acknowledged."""
-        del outcome
         try:
             self._writer.refresh()
         except Exception as error:  # the next attempt shows the consequences

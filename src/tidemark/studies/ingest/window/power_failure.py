@@ -171,8 +171,7 @@ class PowerFailureRunner(WriteRunner[WorkerPool]):
             self._table.reconnect()
         super().finish(window)
 
-    def check(self, window: IngestWindow, last: bool, show: ProgressCallback) -> CheckResult:
-        del last
+    def check(self, window: IngestWindow, _last: bool, show: ProgressCallback) -> CheckResult:
         show("oracle")
         began = time.perf_counter()
         found, rows = Look.at(self._table), self._settings.rows

@@ -210,8 +210,7 @@ class WriteRunner[Crew: Pool](WindowRunner[IngestWindow]):
         if window.rows == 0:
             raise SystemFailure(f"not one commit was acknowledged; the first errors: {'; '.join(window.said)}")
 
-    def check(self, window: IngestWindow, last: bool, show: ProgressCallback) -> CheckResult:
-        del last  # the last run needs no extra work
+    def check(self, window: IngestWindow, _last: bool, show: ProgressCallback) -> CheckResult:
         show("oracle")
         reader = self._table.reader
         footprint = together([table.footprint() for table in self._tables])
