@@ -6,12 +6,17 @@ Also the section of the study in the paper that Tidemark makes.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
+
+from tidemark.analysis.blocks import REPLICATES
+from tidemark.analysis.statistics import BootstrapEstimate, generator
 
 if TYPE_CHECKING:
     from tidemark.analysis.measures import Measures
@@ -53,6 +58,20 @@ def printed_rows[Row](file: Path, row: type[Row]) -> tuple[Row, ...]:
             except msgspec.ValidationError as problem:
                 raise ValueError(f"{file.name}, line {reader.line_num}: {problem}") from None
     return tuple(made)
+
+
+def the_row[Row](rows: Iterable[Row], /, **wanted: object) -> Row:
+    """Return the first row whose fields have the `wanted` values; raise KeyError if there is none."""
+    for row in rows:
+        if all(getattr(row, name) == value for name, value in wanted.items()):
+            return row
+    raise KeyError(wanted)
+
+
+def printed_number(value: float, low: float, high: float, *names: object, n: int = 1) -> BootstrapEstimate:
+    """Return a printed number with replicates, uniform from `low` to `high`, of the generator of `names`."""
+    draws = generator(*names).uniform(low, high, REPLICATES)
+    return BootstrapEstimate(math.log(value), np.log(draws), n)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,19 +5,15 @@ Its machine and software are printed in the report as well.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-import numpy as np
-
-from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.formatting import Cell, MissingCell, attempt
 from tidemark.analysis.metrics import NotAvailable
-from tidemark.analysis.statistics import BootstrapEstimate, generator
-from tidemark.results.publication import Publication, printed_rows
+from tidemark.analysis.statistics import BootstrapEstimate
+from tidemark.results.publication import Publication, printed_number, printed_rows, the_row
 from tidemark.results.tables.table import SYSTEM, Column, Table, TableBuilder, notes_of
 from tidemark.runs.runset import Series
 from tidemark.runs.views import all_hot_runs
@@ -69,10 +65,8 @@ def rows() -> tuple[Printed, ...]:
 
 def row(mode: str, case: str, system: str, query: str) -> Printed:
     """Return the row whose case begins with `case`. Raises KeyError if the appendix has none."""
-    for each in rows():
-        if each.case.startswith(case) and (each.mode, each.system, each.query) == (mode, system, query):
-            return each
-    raise KeyError(f"{mode} {case} {system} {query}")
+    of_case = (each for each in rows() if each.case.startswith(case))
+    return the_row(of_case, mode=mode, system=system, query=query)
 
 
 def change(mode: str, case: str, query: str, what: str) -> BootstrapEstimate:
@@ -101,8 +95,7 @@ def rounded(value: float, name: str) -> BootstrapEstimate:
     """Return a printed whole number with the uncertainty of its rounding."""
     if value <= 0:
         raise NotAvailable("the report gives no time for requests that failed")
-    draws = generator("printed", name, value).uniform(value - 0.5, value + 0.5, REPLICATES)
-    return BootstrapEstimate(math.log(value), np.log(draws), 1)
+    return printed_number(value, value - 0.5, value + 0.5, "printed", name, value)
 
 
 def build(builder: TableBuilder) -> Iterator[Table]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
-from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.metrics import Metric, require
-from tidemark.analysis.statistics import BootstrapEstimate, counted, generator, known, literal
+from tidemark.analysis.statistics import BootstrapEstimate, counted, known, literal
 from tidemark.results.claims.claim_data import ClaimData, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
+from tidemark.results.publication import printed_number
 from tidemark.results.reference.agreement import overlaps
 from tidemark.studies.deltars import published
 from tidemark.studies.deltars.metrics import size_of
@@ -116,9 +114,8 @@ def printed_crossover(_evidence: ClaimData, operation: str, pipeline: str, other
         for each in (pipeline, other):
             cell = published.printed(operation, each, data, cores=1)
             assert cell is not None
-            rng = generator("printed", operation, each, data)
-            draws = np.log(rng.uniform(cell.low, cell.high, REPLICATES))
-            found.append(BootstrapEstimate(math.log(cell.mean), draws, published.REPETITIONS))
+            names = ("printed", operation, each, data)
+            found.append(printed_number(cell.mean, cell.low, cell.high, *names, n=published.REPETITIONS))
         return found[0].ratio(found[1])
 
     first, last = (ratio(data) for data in tables)

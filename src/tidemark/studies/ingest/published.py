@@ -19,7 +19,7 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate, generator, share
 from tidemark.results.claims.claim_data import ClaimData, extreme
 from tidemark.results.claims.measures import TIMES, Measure, Measured, measure
-from tidemark.results.publication import Publication, printed_rows
+from tidemark.results.publication import Publication, printed_number, printed_rows, the_row
 from tidemark.results.tables.table import Column, Table, TableBuilder, not_here, notes_of, tables_by
 from tidemark.studies.ingest.gateway.group_commit import BUNDLED, DIRECT, STAGED
 from tidemark.studies.ingest.load.records import ACKED
@@ -78,10 +78,7 @@ def cells() -> tuple[Printed, ...]:
 
 def cell(table: int, policy: str, rows: int, workers: int) -> Printed:
     """Return one cell; raise KeyError if the page has no such cell."""
-    for each in cells():
-        if (each.table, each.policy, each.rows, each.workers) == (table, policy, rows, workers):
-            return each
-    raise KeyError(f"table {table}: {policy} {rows} x {workers}")
+    return the_row(cells(), table=table, policy=policy, rows=rows, workers=workers)
 
 
 @measure(PRINTED)
@@ -152,8 +149,7 @@ def _rate(cell: Printed) -> BootstrapEstimate:
 def _count(files: int | None, name: str) -> BootstrapEstimate:
     """Return a printed number of files, give or take one, since it may be the count of a moment."""
     assert files is not None, f"the page prints no files of {name}"
-    draws = generator("printed files", name).uniform(files - 1, files + 1, REPLICATES)
-    return BootstrapEstimate(math.log(files), np.log(draws), 1)
+    return printed_number(files, files - 1, files + 1, "printed files", name)
 
 
 def _cells(builder: TableBuilder) -> Table:

@@ -10,16 +10,14 @@ the number of updates per file. Under the labels as printed, all four points tou
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from tidemark.analysis.blocks import REPLICATES
-from tidemark.analysis.statistics import BootstrapEstimate, generator
-from tidemark.results.publication import Publication, printed_rows
+from tidemark.analysis.statistics import BootstrapEstimate
+from tidemark.results.publication import Publication, printed_number, printed_rows, the_row
 from tidemark.studies.lhbench.data.micro import expected_share
 
 DELTA, HUDI, ICEBERG = "Delta", "Hudi", "Iceberg"
@@ -54,23 +52,13 @@ def numbers() -> tuple[Printed, ...]:
     return printed_rows(Path(__file__).with_name("published.csv"), Printed)
 
 
-def find(figure: int, panel: str, system: str, x: int | None = None) -> Printed:
-    """Return one number with its unit and source; KeyError if the paper has none."""
-    for each in numbers():
-        if (each.figure, each.panel, each.system, each.x) == (figure, panel, system, x):
-            return each
-    raise KeyError(f"figure {figure}: {panel} of {system} at {x}")
-
-
 def printed(figure: int, panel: str, system: str, x: int | None = None) -> BootstrapEstimate:
     """Return one number with draws over its rounding or reading error; KeyError if the paper has none."""
-    each = find(figure, panel, system, x)
+    each = the_row(numbers(), figure=figure, panel=panel, system=system, x=x)
     by_eye = SECONDS_BY_EYE if each.unit == "s" else SHARE_BY_EYE.get(figure, 0.0) * each.value
     off = ROUNDED if each.tag == PRINTED else by_eye
-    draws = generator("printed", figure, panel, system, x).uniform(
-        max(each.value - off, 0.1 * each.value), each.value + off, REPLICATES
-    )
-    return BootstrapEstimate(math.log(each.value), np.log(draws), 1)
+    low, high = max(each.value - off, 0.1 * each.value), each.value + off
+    return printed_number(each.value, low, high, "printed", figure, panel, system, x)
 
 
 def printed_over(figure: int, panel: str, line: str, beside: str, x: int | None = None) -> BootstrapEstimate:
