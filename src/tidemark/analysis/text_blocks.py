@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
-from tidemark.analysis.formatting import estimate_text, listed
+from tidemark.analysis.formatting import attempt, estimate_text, listed
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Metric, NotAvailable, require
+from tidemark.analysis.statistics import BootstrapEstimate, Estimate
 from tidemark.runs.runset import RunSet, Series
 
 NEGATIVE = re.compile(r"\b(?:not|no)\b")  # "does not grow for every system" could be read as "for some"
 NOT_SHOWN = "These runs do not show it"
 FEWEST_SHARED = 3  # at least this many are given as "3 of 4 systems"; fewer are named
+type Valued = list[tuple[Series, Estimate]]
 
 
 def conclusion(subject: str, pronoun: str, groups: Mapping[str, Sequence[str]]) -> str:
@@ -58,13 +60,21 @@ class SentenceWriter:
 
         Raises NotAvailable if no series has one.
         """
-        found = []
-        for each in series:
-            with suppress(NotAvailable):
-                estimate = self.measures.value(quantity, each).estimate(unit or quantity.unit)
-                found.append((estimate.value, f"{estimate_text(estimate)} ({each.title})"))
-        require(found, "no system has it")
-        return listed([words for _, words in sorted(found)])
+        found = valued(partial(self.measures.value, quantity), series, unit or quantity.unit)
+        return said(require(found, "no system has it"))
+
+
+def valued(compute: Callable[[Series], BootstrapEstimate], series: Iterable[Series], unit: str = "") -> Valued:
+    """Return those of `series` for which `compute` has a value, each with it in `unit`."""
+    found = [(each, attempt(unit, partial(compute, each))) for each in series]
+    return [(each, value) for each, value in found if isinstance(value, Estimate)]
+
+
+def said(found: Valued, reverse: bool = False) -> str:
+    """Return each value with the series' title, smallest first, or largest first if `reverse`."""
+    sign = -1 if reverse else 1
+    parts = sorted((sign * value.value, f"{estimate_text(value)} ({series.title})") for series, value in found)
+    return listed([words for _, words in parts])
 
 
 def or_why(write: Callable[[], str]) -> str:

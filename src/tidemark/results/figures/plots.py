@@ -308,12 +308,6 @@ def point(
     return f"{where}{found.reason}" if isinstance(found, MissingCell) else found, series, filled
 
 
-def valued(compute: Callable[[Series], BootstrapEstimate], series: Iterable[Series]) -> list[tuple[Series, Estimate]]:
-    """Return those of `series` for which `compute` has a value, each with it."""
-    found = [(each, attempt("", partial(compute, each))) for each in series]
-    return [(each, value) for each, value in found if isinstance(value, Estimate)]
-
-
 def metric_figure(name: str, metric: Metric) -> FigureSpec:
     """Return the figure of a metric: its value over the hot runs of each system, or why there is none."""
     return FigureSpec(name, metric.title, partial(_draw_metric, metric))

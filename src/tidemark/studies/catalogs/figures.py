@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from tidemark.analysis.metrics import NotAvailable, require
+from tidemark.analysis.text_blocks import valued
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec
 from tidemark.results.tables.table import notes_of
@@ -86,7 +87,7 @@ def rates(context: FigureContext) -> DrawnFigure:
     """Draw requests per second by number of users; both axes logarithmic."""
     made, axes = style.single(style.COLUMN, 2.1, 0.5, 1.1)
     every = [series for found in _by_system(context) for series in found]
-    drawn = plots.valued(partial(context.measures.hot, CREATE_TABLE.rate), every)
+    drawn = valued(partial(context.measures.hot, CREATE_TABLE.rate), every)
     runs = require(all_hot_runs(series for series, _ in drawn), "there is no hot run")
     points = [row for each, rate in drawn for row in plots.rows_of(rate, system=each.title, users=users_of(each))]
     plots.lines(axes, points, "users", "value", context.look, legend=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from functools import partial
 
 from tidemark.analysis.formatting import estimate_text, listed, number
-from tidemark.analysis.metrics import NotAvailable, require
-from tidemark.analysis.text_blocks import SentenceWriter
+from tidemark.analysis.metrics import require
+from tidemark.analysis.text_blocks import SentenceWriter, valued
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.catalogs import published
 from tidemark.studies.catalogs.metrics import CREATE_TABLE, HOT, Kills, crashes
@@ -45,13 +45,10 @@ class Writer(SentenceWriter):
         most = self.most_users
         require(most != ALONE, "there was one user alone")
         alone = {series.system: series for series in self._of(ALONE)}
-        parts = []
-        for series in self._of(most):
-            if series.system in alone:
-                with suppress(NotAvailable):
-                    ratio = self.measures.ratio(CREATE_TABLE.rate, series, alone[series.system]).estimate("x")
-                    parts.append(f"{estimate_text(ratio)} ({series.title})")
-        require(parts, "no catalog was measured with one user and with several")
+        ratio = partial(self.measures.ratio, CREATE_TABLE.rate)
+        found = valued(lambda each: ratio(each, alone.get(each.system)), self._of(most), "x")
+        require(found, "no catalog was measured with one user and with several")
+        parts = [f"{estimate_text(gain)} ({series.title})" for series, gain in found]
         return f"With {most:,} users, tables are created at this multiple of the rate of one user: {listed(parts)}."
 
     def hot_table(self) -> str:

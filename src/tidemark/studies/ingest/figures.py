@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from tidemark.analysis.formatting import MissingCell, attempt
 from tidemark.analysis.metrics import Metric, require
 from tidemark.analysis.statistics import Estimate
+from tidemark.analysis.text_blocks import valued
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec, Look
 from tidemark.results.tables.table import notes_of
@@ -121,7 +122,7 @@ PACED_TITLE = "Commits refused if each writer commits at a set interval"
 def paced(context: FigureContext) -> DrawnFigure:
     """Draw the share of refused commits against the commits a second that fall due, a line per system."""
     planned = sorted(requests.paced_series(context.run_set), key=requests.due_a_second)
-    drawn = plots.valued(partial(context.measures.hot, metrics.CONFLICTS), planned)
+    drawn = valued(partial(context.measures.hot, metrics.CONFLICTS), planned)
     runs = require(all_hot_runs(each for each, _ in drawn), "no writers committed at a set interval")
     points = [row for each, share in drawn
               for row in plots.rows_of(share, 100.0, system=each.title, due=requests.due_a_second(each))]  # fmt: skip

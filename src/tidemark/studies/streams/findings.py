@@ -12,7 +12,7 @@ from tidemark.analysis.formatting import against, listed, number, with_unit
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Metric, NotAvailable, require
 from tidemark.analysis.statistics import BootstrapEstimate, Estimate
-from tidemark.analysis.text_blocks import SentenceWriter, conclusion, or_why, sentence
+from tidemark.analysis.text_blocks import SentenceWriter, conclusion, or_why, sentence, valued
 from tidemark.runs.runset import Series
 from tidemark.runs.spec import BATCH, MODES, SINGLE
 from tidemark.studies.streams import metrics
@@ -86,10 +86,7 @@ class Writer(SentenceWriter):
 
         Raises NotAvailable if fewer than two do.
         """
-        found = []
-        for series in self.systems(mode):
-            with suppress(NotAvailable):
-                found.append(Known(series, compute(series).estimate(unit)))
+        found = [Known(*each) for each in valued(compute, self.systems(mode), unit)]
         require(len(found) >= 2, "fewer than two systems have runs for it")
         return found
 

@@ -15,7 +15,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from numpy.typing import NDArray
 
 from tidemark.analysis.metrics import NotAvailable, require
-from tidemark.analysis.text_blocks import lowest_and_highest, sentence
+from tidemark.analysis.text_blocks import lowest_and_highest, sentence, valued
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureSpec, Group
 from tidemark.results.figures.panels import cpu_strips, scatter_panels
@@ -143,7 +143,7 @@ def batch_sizes(context: FigureContext) -> DrawnFigure:
     require(chosen, "the configuration has no sweep 'batch-size', or none of its runs succeeded")
     made, axes = style.single(style.COLUMN, 1.9, 0.6, 1.1)
     by_size = sorted(chosen, key=lambda each: each.batch_size)
-    drawn = plots.valued(lambda each: context.measures.of_run(HARNESS_RATE, each.runs[-1]), by_size)
+    drawn = valued(lambda each: context.measures.of_run(HARNESS_RATE, each.runs[-1]), by_size)
     require(drawn, "no run of the sweep 'batch-size' has a rate")
     largest = {series.title: rate.value for series, rate in drawn}
     points = [row for each, rate in drawn for row in plots.rows_of(rate, system=each.title, rows=each.batch_size)]

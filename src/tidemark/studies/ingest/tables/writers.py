@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from tidemark.analysis.formatting import Cell, MissingCell, estimate_text, listed
+from tidemark.analysis.formatting import Cell, MissingCell, estimate_text
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Metric, NotAvailable, require
 from tidemark.analysis.statistics import BootstrapEstimate
-from tidemark.analysis.text_blocks import SentenceWriter
+from tidemark.analysis.text_blocks import SentenceWriter, said, valued
 from tidemark.results.tables import table
 from tidemark.results.tables.table import SYSTEM_OF_SERIES, Column, ComputedColumn, Table, TableBuilder, computed
 from tidemark.runs.runset import RunSet, Series
@@ -231,32 +232,24 @@ class Writer(SentenceWriter):
         """Return the sentence on commits of the most writers over one, by systems that hold what they acknowledged."""
         most, series_of_most = self._of_most()
         alone = {each.system: each for each in self._of_one_table().get(1, [])}
-        parts, more, fewer = [], 0, 0
-        for series in series_of_most:
-            with suppress(NotAvailable):
-                gain = self.measures.ratio(metrics.COMMITS, series, alone.get(series.system)).estimate("x")
-                parts.append((gain.value, f"{estimate_text(gain)} ({series.title})"))
-                more, fewer = more + gain.is_above(1), fewer + gain.is_below(1)
-        require(parts, "no system was measured with one writer and with several")
-        parts.sort(reverse=True)
+        ratio = partial(self.measures.ratio, metrics.COMMITS)
+        gains = valued(lambda each: ratio(each, alone.get(each.system)), series_of_most, "x")
+        require(gains, "no system was measured with one writer and with several")
+        more = sum(gain.is_above(1) for _, gain in gains)
+        fewer = sum(gain.is_below(1) for _, gain in gains)
         return (
             f"With {most} writers, one table takes this multiple of the commits of one writer: "
-            f"{listed([words for _, words in parts])}. By their intervals, that is more in {more}, fewer in {fewer}, "
-            f"and not distinguishable in {len(parts) - more - fewer} of {len(parts)}."
+            f"{said(gains, reverse=True)}. By their intervals, that is more in {more}, fewer in {fewer}, and not "
+            f"distinguishable in {len(gains) - more - fewer} of {len(gains)}."
         )
 
     def conflicts(self) -> str:
         most, series_of_most = self._of_most()
-        parts = []
-        for series in series_of_most:
-            with suppress(NotAvailable):
-                share = self.measures.hot(metrics.CONFLICTS, series).scaled(100).estimate("%")
-                parts.append((-share.value, f"{estimate_text(share)} ({series.title})"))
-        require(parts, "no system tells")
-        text = listed([words for _, words in sorted(parts)])
+        shares = valued(lambda each: self.measures.hot(metrics.CONFLICTS, each).scaled(100), series_of_most, "%")
+        require(shares, "no system tells")
         return (
             f"Of the commits that {most} writers tried, as far as catalog or client tell, these shares were refused "
-            f"because another one came first: {text}."
+            f"because another one came first: {said(shares, reverse=True)}."
         )
 
     def retrying(self) -> str:
