@@ -8,7 +8,9 @@ from itertools import chain
 from typing import Any, Self
 
 from tidemark.config import Config
+from tidemark.errors import ConfigError
 from tidemark.schema import one_of, system_of
+from tidemark.services.polaris import Polaris
 from tidemark.settings import decoded
 from tidemark.systems.base import System, Variant
 from tidemark.systems.registry import SystemEntry, of_kind, variant, with_defaults
@@ -44,11 +46,18 @@ class Section[Sizes]:
         system_of(system, self.name, self.given["systems"], known, place, self.config.origin)
 
     def systems(self, kind: type[System], without: Collection[str] = ()) -> Iterator[tuple[SystemEntry, Variant]]:
-        """Yield the systems, each with all of its options. Raises ConfigError for one that is not of `kind`."""
+        """Yield the systems, each with all of its options. Raises ConfigError for one that cannot be measured."""
         place = (self.name, "systems")
         for name, options in self.given["systems"].items():
             if name not in without:
                 given = SystemEntry.parse(name, options)
                 variant(given, self.config.origin, place, kind)  # checked before options follow settings of the section
                 entry = with_defaults(given, self.given)
-                yield entry, variant(entry, self.config.origin, place, kind)
+                yield entry, self.with_polaris(variant(entry, self.config.origin, place, kind))
+
+    def with_polaris(self, chosen: Variant) -> Variant:
+        """Return `chosen`; raise ConfigError if it needs a Polaris that can be neither started nor reached."""
+        missing = self.config.services.why_no_polaris()
+        if missing and Polaris in chosen.needs:
+            raise ConfigError(f"{self.place('systems', chosen.name)}: found 'polaris', but {missing}")
+        return chosen

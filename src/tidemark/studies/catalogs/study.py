@@ -12,7 +12,6 @@ from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.measure.workload import Workload
 from tidemark.runs.spec import SeriesSpec
-from tidemark.services.polaris import Polaris
 from tidemark.settings import or_else
 from tidemark.studies.catalogs.config import Protocol
 from tidemark.studies.catalogs.record import ALONE, CRASH, CREATE, CatalogSettings, longest_path
@@ -56,10 +55,6 @@ def section(config: Config) -> Section[Protocol]:
             f"{found.place('parts')}: found '{CRASH}' before '{parts[-1]}'; allowed: '{CRASH}' at the end, because a "
             "server that was killed is not the one that the other parts measure"
         )
-    missing = config.services.why_no_polaris()
-    for entry, chosen in found.systems(CatalogSystem):
-        if missing and Polaris in chosen.needs:
-            raise ConfigError(f"{found.place('systems', entry.name)}: found '{entry.like}', but {missing}")
     return found
 
 

@@ -11,7 +11,6 @@ from tidemark.errors import ConfigError
 from tidemark.measure.workload import Workload
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.kafka import Kafka
-from tidemark.services.polaris import Polaris
 from tidemark.services.servers import out_of_reach
 from tidemark.settings import or_else
 from tidemark.studies.freshness.settings import ALSO, PRODUCER, FreshnessSection, FreshnessSettings
@@ -86,7 +85,6 @@ def section(config: Config) -> FreshnessSection:
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     freshness = section(config)
-    missing = config.services.why_no_polaris()
     made: list[SeriesSpec] = []
     measured: dict[str, tuple[SystemEntry, Variant]] = {}
     for entry, chosen in freshness.systems(System):
@@ -96,8 +94,6 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
                 f"{place}: found '{entry.like}', which is {chosen.system.kind}; allowed: {TableSystem.kind}, or "
                 f"{StreamingSink.kind}"
             )
-        if missing and Polaris in chosen.needs:
-            raise ConfigError(f"{place}: found catalog: polaris, but {missing}")
         unreached = out_of_reach((*Freshness.services, *chosen.needs), config.services)
         if unreached:
             raise ConfigError(f"{place}: {unreached}")

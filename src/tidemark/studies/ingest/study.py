@@ -7,11 +7,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from tidemark.config import Config
-from tidemark.errors import ConfigError
 from tidemark.machine.power import Disk
 from tidemark.measure.workload import Workload
 from tidemark.runs.spec import SeriesSpec
-from tidemark.services.polaris import Polaris
 from tidemark.studies.ingest.parts import PARTS, CutSettings, settings_of
 from tidemark.studies.ingest.settings import SECTION, AgesSettings, IngestSection, WritersSettings, table_class
 from tidemark.studies.study import Study
@@ -85,14 +83,12 @@ WORKLOAD = Ingest
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     """Return the series of `config` under one stack, in no particular order; `base` has the fields that they share."""
-    ingest, missing = _section(config), config.services.why_no_polaris()
+    ingest = _section(config)
     window_seconds = float(ingest.sizes["window_seconds"])
     made: list[SeriesSpec] = []
     for given, settings in (cell for part in PARTS.values() for cell in part.cells(ingest)):
         entry = with_defaults(given, ingest.given)
-        chosen = variant(entry, config.origin, (SECTION, "systems"), TableSystem)
-        if missing and Polaris in chosen.needs:
-            raise ConfigError(f"{ingest.place('systems', entry.name)}: found catalog: polaris, but {missing}")
+        chosen = ingest.with_polaris(variant(entry, config.origin, (SECTION, "systems"), TableSystem))
         if settings.needs_rows and Capability.READ_BACK not in chosen.system.capabilities:
             continue
         spec = spec_of(base, entry, chosen, settings, window_seconds=window_seconds, runs=ingest.sizes["runs"])
