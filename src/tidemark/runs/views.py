@@ -7,7 +7,7 @@ wherever runs of one result set, or of two, differ in them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from itertools import combinations
 from pathlib import Path
@@ -73,6 +73,14 @@ def one_a_system(run_set: RunSet) -> list[Series]:
         if series.runs:
             found.setdefault(series.system, series)
     return list(found.values())
+
+
+def by_system(series: Iterable[Series], key: Callable[[Series], int] = lambda _series: 0) -> list[list[Series]]:
+    """Return the series of each system, sorted by `key`; systems and what has the same key keep their order."""
+    found: dict[str, list[Series]] = {}
+    for each in series:
+        found.setdefault(each.system, []).append(each)
+    return [sorted(same, key=key) for same in found.values()]
 
 
 def all_runs(series: Iterable[Series]) -> list[Run]:

@@ -15,7 +15,7 @@ from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureS
 from tidemark.results.tables.table import notes_of
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
-from tidemark.runs.views import all_hot_runs
+from tidemark.runs.views import all_hot_runs, by_system
 from tidemark.studies.catalogs.metrics import CREATE_TABLE, CREATING, MIXES, READ, UPDATE, Sort, response_ms
 from tidemark.studies.catalogs.record import users_of
 
@@ -35,11 +35,7 @@ def figure_specs() -> Iterator[FigureSpec]:
 
 
 def _by_system(context: FigureContext) -> list[list[Series]]:
-    found: dict[str, list[Series]] = {}
-    for series in context.run_set.select():
-        found.setdefault(series.system, []).append(series)
-    require(found, "no catalog was measured")
-    return [sorted(each, key=users_of) for each in found.values()]
+    return by_system(require(context.run_set.select(), "no catalog was measured"), users_of)
 
 
 def response(context: FigureContext, sort: Sort) -> DrawnFigure:

@@ -22,6 +22,7 @@ from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureS
 from tidemark.results.tables.table import notes_of
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
+from tidemark.runs.views import by_system
 from tidemark.studies.freshness import metrics
 from tidemark.studies.freshness.capacity import AGE_P95, STEP_CPU, STEP_FILES, OfStep, capacity
 from tidemark.studies.freshness.frontier import PipelineCost, frontier_sentence, pipeline_costs, policy_costs
@@ -101,17 +102,15 @@ def cost(context: FigureContext) -> DrawnFigure:
     every = metrics.steady(context.run_set)
     rates = require([FreshnessSettings.of(each).rate for each in every if each.runs], "no system was measured")
     rate = max(sorted(set(rates)), key=rates.count)  # that of most policies
-    systems: dict[str, list[Series]] = {}
-    for series in (*every, *metrics.climbed(context.run_set)):
-        settings = FreshnessSettings.of(series)
-        if rate == settings.rate or settings.steps:
-            systems.setdefault(series.system, []).append(series)
+    climbed = metrics.climbed(context.run_set)
+    at_rate = [each for each in every if FreshnessSettings.of(each).rate == rate]
+    shown = [each for of_system in by_system((*at_rate, *climbed)) for each in of_system]
     made = style.frame(style.PAGE, 2.3)
     panels = made.pair(0.55, 0.6, 1.75)
     runs: list[Run] = []
     without: list[str] = []
     for axes, costs, what in zip(panels, (PROCESSOR, DISK), ("CPU-seconds", "files"), strict=True):
-        found = [(each, _point(context, each, *costs)) for of_system in systems.values() for each in of_system]
+        found = [(each, _point(context, each, *costs)) for each in shown]
         points = [(each, point) for each, point in found if point is not None]
         runs += [run for each, _ in points for run in each.counted_runs if run not in runs]
         if axes is panels[0]:
@@ -135,7 +134,7 @@ def cost(context: FigureContext) -> DrawnFigure:
     for axes in rest:
         axes.legend([], [], frameon=False)
     plots.legend_beside(last)
-    encodings = sorted({FreshnessSettings.of(each).encoding for of_system in systems.values() for each in of_system})
+    encodings = sorted({FreshnessSettings.of(each).encoding for each in shown})
     notes = [*NOTES("freshness-cost", rate=rate, encodings=" or ".join(encodings)), context.run_set.coverage]
     notes += [f"Not drawn: {', '.join(without)}."] if without else []
     return context.finish(made, COST_TITLE, notes, runs)

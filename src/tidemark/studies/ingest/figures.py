@@ -19,7 +19,7 @@ from tidemark.results.figures.context import DrawnFigure, FigureContext, FigureS
 from tidemark.results.tables.table import notes_of
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
-from tidemark.runs.views import all_hot_runs
+from tidemark.runs.views import all_hot_runs, by_system
 from tidemark.studies.ingest import metrics, published
 from tidemark.studies.ingest.gateway.group_commit import BUNDLED, DIRECT, STAGED
 from tidemark.studies.ingest.load.schedule import POISSON
@@ -109,11 +109,8 @@ def _not_drawn(without: dict[str, list[str]]) -> list[str]:
 
 
 def _by_system(context: FigureContext) -> list[list[Series]]:
-    found: dict[str, list[Series]] = {}
-    for series in of_part(context.run_set, WRITERS).select(harness=False):
-        found.setdefault(series.system, []).append(series)
-    require(found, "no system was measured")
-    return [sorted(each, key=lambda series: WritersSettings.of(series).writers) for each in found.values()]
+    found = require(of_part(context.run_set, WRITERS).select(harness=False), "no system was measured")
+    return by_system(found, lambda series: WritersSettings.of(series).writers)
 
 
 PACED_TITLE = "Commits refused if each writer commits at a set interval"

@@ -23,7 +23,7 @@ from tidemark.results.tables import table
 from tidemark.results.tables.table import SYSTEM, SYSTEM_OF_SERIES, Column, Row, Table, TableBuilder, computed
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.runs.views import all_hot_runs, all_runs
+from tidemark.runs.views import all_hot_runs, all_runs, by_system
 from tidemark.studies.ingest import metrics, settings
 from tidemark.studies.ingest.parts import of_part, part_name, settings_of
 from tidemark.studies.ingest.record import AgesRecord, EvolutionRecord, SizeAtAge
@@ -41,11 +41,8 @@ def is_far(series: Series) -> bool:
 
 def far(measures: Measures) -> dict[str, list[Series]]:
     """Return the series of the part by system, the nearest store first."""
-    found: dict[str, list[Series]] = {}
-    for each in measures.run_set.select(harness=False):
-        if is_far(each):
-            found.setdefault(each.system, []).append(each)
-    return {system: sorted(series, key=distance_ms) for system, series in found.items()}
+    found = filter(is_far, measures.run_set.select(harness=False))
+    return {series[0].system: series for series in by_system(found, distance_ms)}
 
 
 def distance_ms(series: Series) -> int:
