@@ -360,3 +360,35 @@ class DoneWindow[D: Done]:
         import pyarrow.parquet as pq
 
         pq.write_table(pa.Table.from_pylist([asdict(each) for each in self.done]), path, compression="zstd")
+
+
+@dataclass(slots=True, kw_only=True)
+class ColumnsWindow:
+    """A `Window` whose operations are the rows of `columns`; subclasses divide their time by activity."""
+
+    compression: ClassVar[str] = "snappy"  # of operations.parquet
+
+    elapsed_ns: int = 0
+    columns: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+
+    @property
+    def operations(self) -> int:
+        return len(self.columns["start_ns"])
+
+    @property
+    def rows(self) -> int:
+        return int(self.columns["rows"].sum())
+
+    @property
+    def in_order(self) -> dict[str, npt.NDArray[Any]]:
+        """The columns in order of time, which is their order unless a subclass sorts them."""
+        return self.columns
+
+    def elapsed(self) -> npt.NDArray[np.int64]:
+        return self.in_order["elapsed_ns"]
+
+    def write_parquet(self, path: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table(self.in_order), path, compression=self.compression)

@@ -60,7 +60,7 @@ def played(server: NullCatalog, folder: Path, phases: list[Phase]) -> tuple[Play
 def test_every_request_is_sent_once_by_the_given_number_of_users(server: NullCatalog, tmp_path: Path) -> None:
     phases = [asked(40, 8), asked(3, 8), asked(20, 1)]
     found, took = played(server, tmp_path, phases)
-    window = CatalogWindow(phases, sum(took))
+    window = CatalogWindow(phases, elapsed_ns=sum(took))
     window.take(found)
     assert window.operations == window.rows == 63
     assert set(window.columns["outcome"]) == {ACKED} and set(found.columns["status"]) == {200}
@@ -77,7 +77,7 @@ def test_open_loop_response_counts_from_the_due_time(server: NullCatalog, tmp_pa
     due = (0.0, 0.0, 0.0, 0.0, 0.2, 0.3)
     phases = [asked(6, 1, "open-50", due)]
     found, took = played(server, tmp_path, phases)
-    window = CatalogWindow(phases, took[0])
+    window = CatalogWindow(phases, elapsed_ns=took[0])
     window.take(found)
     late, response = window.columns["late_ns"], window.columns["response_ns"]
     assert (response == window.columns["elapsed_ns"] + late).all()
@@ -132,7 +132,7 @@ def test_unanswered_request_has_an_unknown_outcome(tmp_path: Path, server: NullC
     closed = Generator.of_rest(python, folder, phases, Endpoint("http://127.0.0.1:9"), 2)
     with closed as started:
         started.play(0, time.monotonic() + 30)
-        window = CatalogWindow(phases, 1)
+        window = CatalogWindow(phases, elapsed_ns=1)
         window.take(started.played())
     assert set(window.columns["outcome"]) == {UNKNOWN} and window.rows == 0
     assert len(window.said) == 3 and "get table" in window.said[0]

@@ -6,13 +6,13 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.errors import SystemFailure
+from tidemark.measure.workload import ColumnsWindow
 from tidemark.systems.tables import Committed, TableSystem
 
 GIVE_UP = 20  # consecutive looks that fail
@@ -52,15 +52,15 @@ class Step:
 
 
 @dataclass(slots=True)
-class FreshnessWindow:
+class FreshnessWindow(ColumnsWindow):
     """Window of events. `elapsed_ns` is from the first event's due time until all were seen or the drain timed out."""
+
+    compression: ClassVar[str] = "zstd"
 
     warm: int  # events in the table before the first counted one
     begin_ns: int = 0
     steps: list[Step] = field(default_factory=list)  # of events that have arrived, in order
-    elapsed_ns: int = 0
     looks: list[Look] = field(default_factory=list)
-    columns: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def take(self, history: Sequence[Committed]) -> None:
         """Find for each event the commit and the look that made it visible.
@@ -90,28 +90,10 @@ class FreshnessWindow:
     def events(self) -> int:
         return sum(step.events for step in self.steps)
 
-    @property
-    def operations(self) -> int:
-        return self.events
-
-    @property
-    def rows(self) -> int:
-        return self.events
-
-    def elapsed(self) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = self.columns["elapsed_ns"]
-        return found
-
     def budget(self) -> dict[str, int]:
         """Return the nanoseconds in which events arrive, and in which the remaining ones become visible."""
         arriving = min(self.steps[-1].end_ns, self.elapsed_ns)
         return {"arriving": arriving, "draining": self.elapsed_ns - arriving}
-
-    def write_parquet(self, path: Path) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        pq.write_table(pa.table(self.columns), path, compression="zstd")
 
 
 class Reader:

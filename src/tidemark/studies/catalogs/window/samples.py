@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tidemark.measure.workload import ColumnsWindow
 from tidemark.studies.catalogs.record import ACKED, CASCADED, CONFLICT, FAILED, UNKNOWN, Step
 from tidemark.studies.catalogs.requests import CREATE, Phase
 from tidemark.studies.catalogs.window.generator import Played
@@ -47,13 +47,14 @@ def outcomes(status: NDArray[np.int64], creates: NDArray[np.bool_]) -> NDArray[n
 
 
 @dataclass(slots=True)
-class CatalogWindow:
-    """Window of catalog requests, filled once the load generator has reported every result."""
+class CatalogWindow(ColumnsWindow):
+    """Window of catalog requests, with columns in the order of the phases' requests.
+
+    It is filled once the load generator has reported every result.
+    """
 
     phases: Sequence[Phase]
-    elapsed_ns: int = 0
     steps: list[Step] = field(default_factory=list)
-    columns: dict[str, NDArray[Any]] = field(default_factory=dict)  # in the order of the phases' requests
     said: tuple[str, ...] = ()
     ended: bool = False  # all phases were played
 
@@ -81,21 +82,9 @@ class CatalogWindow:
         self.said = played.said
 
     @property
-    def operations(self) -> int:
-        return len(self.columns["start_ns"])
-
-    @property
-    def rows(self) -> int:
-        """Number of acknowledged requests."""
-        return int(self.columns["rows"].sum())
-
-    def elapsed(self) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = self.columns["elapsed_ns"][self._order]
-        return found
-
-    @property
-    def _order(self) -> NDArray[np.int64]:
-        return np.argsort(self.columns["start_ns"], kind="stable")
+    def in_order(self) -> dict[str, NDArray[Any]]:
+        order = np.argsort(self.columns["start_ns"], kind="stable")
+        return {name: values[order] for name, values in self.columns.items()}
 
     @property
     def in_flight(self) -> int:
@@ -111,10 +100,3 @@ class CatalogWindow:
         for step in self.steps:
             steps[step.part] += step.elapsed_ns
         return {**steps, "rest": self.elapsed_ns - sum(steps.values())}
-
-    def write_parquet(self, path: Path) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        order = self._order
-        pq.write_table(pa.table({name: values[order] for name, values in self.columns.items()}), path)

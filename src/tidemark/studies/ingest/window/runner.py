@@ -12,7 +12,7 @@ import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tidemark.errors import SystemFailure
 from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
-from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
+from tidemark.measure.workload import CheckResult, ColumnsWindow, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.paths import private_directory
 from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
@@ -116,13 +116,11 @@ def look(ids: pa.ChunkedArray, batches: Mapping[int, NDArray[np.int64]], rows: i
 
 
 @dataclass(slots=True)
-class IngestWindow:
+class IngestWindow(ColumnsWindow):
     """Attempts of one window of length `elapsed_ns`, including those in flight at its end; behind a front, requests."""
 
     rows_a_batch: int
-    elapsed_ns: int = 0
     writers: int = 0
-    columns: dict[str, NDArray[Any]] = field(default_factory=dict)  # in time order
     said: tuple[str, ...] = ()
     of_front: bool = False
 
@@ -152,18 +150,6 @@ class IngestWindow:
             self.columns["commit"], self.columns["commits"] = self.columns["commits"], self.columns["commit"]
         self.writers = len(records)
 
-    @property
-    def operations(self) -> int:
-        return len(self.columns["start_ns"])
-
-    @property
-    def rows(self) -> int:
-        """Number of acknowledged rows."""
-        return int(self.columns["rows"].sum())
-
-    def elapsed(self) -> NDArray[np.int64]:
-        return self.columns["elapsed_ns"]
-
     def budget(self) -> dict[str, int]:
         """Return the average writer's time (ns) inside acknowledged calls, inside others, and the rest with waits."""
         starts, ends = self.columns["start_ns"], self.columns["start_ns"] + self.columns["elapsed_ns"]
@@ -172,11 +158,6 @@ class IngestWindow:
         parts = {"acked": int(inside[acked].sum()), "not acked": int(inside[~acked].sum())}
         parts = {name: spent // self.writers for name, spent in parts.items()}
         return {**parts, "rest": self.elapsed_ns - sum(parts.values())}
-
-    def write_parquet(self, path: Path) -> None:
-        import pyarrow.parquet as pq
-
-        pq.write_table(pa.table(self.columns), path)
 
 
 class WriteRunner[Crew: Pool](WindowRunner[IngestWindow]):
