@@ -131,6 +131,11 @@ class Service(ABC):
         return self.directory / "data"
 
     @property
+    def uri(self) -> str:
+        """Address for clients of a server that is reached over HTTP, without a trailing slash."""
+        return (self.external_at or f"http://127.0.0.1:{self._port}").rstrip("/")
+
+    @property
     def is_external(self) -> bool:
         """True if the server is external: it is never started or stopped, and its files are not visible."""
         return self.external_at is not None

@@ -99,7 +99,7 @@ class Nessie(InBucket, JavaServer, RestCatalog):
 
     @property
     def uri(self) -> str:
-        return f"http://127.0.0.1:{self._port}/iceberg"
+        return f"{super().uri}/iceberg"
 
     @property
     def warehouse(self) -> str:

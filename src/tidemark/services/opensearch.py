@@ -40,10 +40,6 @@ class OpenSearch(JavaServer):
     ready_line: ClassVar[str] = "INFO Node: started"
     ready_s: ClassVar[float] = 180.0
 
-    @property
-    def uri(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
-
     def version(self) -> str:
         return self._version_in_log(r"Node: version\[([^\]]+)\]")
 

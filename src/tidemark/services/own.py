@@ -88,7 +88,7 @@ class JavaProgram(JavaServer):
     def _ask(self, method: str, path: str, content: str | None = None, timeout_s: float = REQUEST_S) -> str:
         """Return the response body; raise ServiceError if the server refuses the request or does not answer."""
         data = None if content is None else content.encode()
-        request = urllib.request.Request(f"http://127.0.0.1:{self._port}/{path}", data, method=method)
+        request = urllib.request.Request(f"{self.uri}/{path}", data, method=method)
         try:
             return fetch(request, timeout_s).decode()
         except urllib.error.HTTPError as error:
@@ -153,10 +153,6 @@ class NullCatalog(OwnProgram):
     title: ClassVar[str] = "Server that answers at once"
     program: ClassVar[str] = "tidemark.services.programs.answer"
     ready_line: ClassVar[str] = "answers on port: "
-
-    @property
-    def uri(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
 
     def _reach(self) -> None:
         fetch(f"{self.uri}/v1/config", 10)

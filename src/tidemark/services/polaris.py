@@ -251,12 +251,8 @@ class Polaris(RestCatalog):
         return cls(around.workspace, around.directory, settings)
 
     @property
-    def _base(self) -> str:
-        return (self.settings.address or f"http://127.0.0.1:{self._port}").rstrip("/")
-
-    @property
     def uri(self) -> str:
-        return f"{self._base}/api/catalog"
+        return f"{super().uri}/api/catalog"
 
     @property
     def warehouse(self) -> str:
@@ -265,7 +261,7 @@ class Polaris(RestCatalog):
 
     @property
     def oauth(self) -> OAuth:
-        return OAuth(*self._client, f"{self._base}{TOKENS}", SCOPE)
+        return OAuth(*self._client, f"{super().uri}{TOKENS}", SCOPE)
 
     @property
     def location(self) -> str:
@@ -274,7 +270,7 @@ class Polaris(RestCatalog):
 
     def address_outside(self) -> dict[str, str]:
         settings = self.settings
-        found = {"uri": self._base, "catalog": settings.catalog, "client_id": settings.client_id}
+        found = {"uri": super().uri, "catalog": settings.catalog, "client_id": settings.client_id}
         return found | ({"secret_file": settings.secret_file} if settings.secret_file else {})
 
     def version(self) -> str:
@@ -285,7 +281,7 @@ class Polaris(RestCatalog):
         return found[1] if found else "not stated by the distribution"
 
     def _reach(self) -> None:
-        Management(self._base, *self._client).config(self.warehouse)
+        Management(super().uri, *self._client).config(self.warehouse)
 
     def _program_files(self) -> tuple[Path, ...]:
         return (*files_below(self._home / "server"), *runtime_files())
@@ -359,6 +355,6 @@ class Polaris(RestCatalog):
         finally:
             (self.directory / PROPERTIES).unlink(missing_ok=True)
         if not self._is_set_up:
-            self._client = Management(self._base, *self._root).set_up(self.warehouse, self.location)
+            self._client = Management(super().uri, *self._root).set_up(self.warehouse, self.location)
             self._is_set_up = True
         self._reach()

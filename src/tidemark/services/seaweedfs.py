@@ -91,13 +91,9 @@ class SeaweedFS(Service):
     _master_port = 0
     _sockets: tuple[Path, ...] = ()
 
-    @property
-    def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
-
     def make_bucket(self, name: str) -> Bucket:
         """Return the bucket `name`, created unless it exists; it is deleted with the server's data."""
-        bucket = Bucket(name, self.endpoint, *self._keys)
+        bucket = Bucket(name, self.uri, *self._keys)
         bucket.file_system().create_dir(name)
         return bucket
 

@@ -75,10 +75,6 @@ class KafkaConnect(JavaServer):
     def from_config(cls, around: ServiceContext) -> Self:
         return cls(around.workspace, around.directory, around.server(Kafka), cls.address_in(around.config))
 
-    @property
-    def uri(self) -> str:
-        return (self.external_at or f"http://127.0.0.1:{self._port}").rstrip("/")
-
     def address_outside(self) -> dict[str, str]:
         return {"uri": self.uri}
 

@@ -10,7 +10,7 @@ SparkServer.java runs them. All listeners are on loopback: SparkServer, the driv
 UI is off. Paths in settings may be relative to the server's directory. Each table format adds its jars and session
 settings in a separate subclass, also for Spark 3.3 as in LHBench, and for jobs: applications under a cluster manager,
 which are started on request and end with their work. Such an application (SparkJob.java) writes one table on HDFS.
-run_applications.py starts it and serves HTTP at `address`: /job for a separate application, /session for one that is
+run_applications.py starts it and serves HTTP at `uri`: /job for a separate application, /session for one that is
 kept.
 
 With the address of an external cluster (spark://host:port) the JVM is its driver, and sends executors the jars that
@@ -357,10 +357,6 @@ class SparkJobs(Spark):
 
     def _environment(self) -> Mapping[str, str]:
         return {**super()._environment(), "HADOOP_USER_NAME": USER}
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
 
     def version(self) -> str:
         """Return the version in the lock, because no application is running yet when this is called."""

@@ -94,11 +94,6 @@ class RestCatalog(Service):
 
     @property
     @abstractmethod
-    def uri(self) -> str:
-        """Value of the client option `uri`."""
-
-    @property
-    @abstractmethod
     def warehouse(self) -> str:
         """Value of the client option `warehouse`."""
 
@@ -121,7 +116,7 @@ class RestCatalog(Service):
         Do nothing if it does not exist. Raise OSError, with the reason, if the catalog refuses a request.
         """
         headers = {} if self.oauth is None else {"Authorization": f"Bearer {token(self.oauth)}"}
-        base = f"{self.uri.rstrip('/')}/v1"
+        base = f"{self.uri}/v1"
         config = _ask("GET", f"{base}/config?{urllib.parse.urlencode({'warehouse': self.warehouse})}", headers)
         prefix = {**config.get("defaults", {}), **config.get("overrides", {})}.get("prefix")
         place = f"{base}/{prefix}/namespaces" if prefix else f"{base}/namespaces"
@@ -245,10 +240,6 @@ class IcebergRest(JavaServer, RestCatalog):
         archive_classes(workspace, jars, compile_launcher(workspace, jars))
 
     @property
-    def uri(self) -> str:
-        return self.settings.address or f"http://127.0.0.1:{self._port}"
-
-    @property
     def warehouse(self) -> str:
         return self.settings.warehouse
 
@@ -265,7 +256,7 @@ class IcebergRest(JavaServer, RestCatalog):
         return self._version_in_log(r"^Iceberg version: (\S+)")
 
     def _reach(self) -> None:
-        fetch(f"{self.uri.rstrip('/')}/v1/config", 10)
+        fetch(f"{self.uri}/v1/config", 10)
 
     def _program_files(self) -> tuple[Path, ...]:
         return (*super()._program_files(), *self._beside, self._launcher)

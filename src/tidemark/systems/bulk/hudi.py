@@ -34,7 +34,7 @@ class ThroughSpark(OnHdfs):
         raise NotImplementedError(self.name)
 
     def order(self, processors: Collection[int]) -> dict[str, Any]:
-        jobs = self.context.server(self.jobs).address
+        jobs = self.context.server(self.jobs).uri
         more = {"jobs": jobs, "sink": self.sink(), "practice": self.address("practice")}
         return {**super().order(processors), **more}
 

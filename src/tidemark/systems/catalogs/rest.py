@@ -74,7 +74,7 @@ class RestSystem(CatalogSystem):
     def endpoint(self) -> Endpoint:
         server = self.running
         headers = {} if server.oauth is None else {"Authorization": f"Bearer {token(server.oauth)}"}
-        uri = urlsplit(server.uri.rstrip("/"))
+        uri = urlsplit(server.uri)
         base, path = f"{uri.scheme}://{uri.netloc}", uri.path
         config = f"{base}{path}/v1/config?{urlencode({'warehouse': server.warehouse})}"
         said: dict[str, Any] = json.loads(fetch(urllib.request.Request(config, headers=headers), TIMEOUT_S))

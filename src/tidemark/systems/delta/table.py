@@ -10,7 +10,7 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 from urllib.parse import unquote, urlsplit
 
 from tidemark.errors import SystemFailure
@@ -131,8 +131,8 @@ class DeltaTable(object_store.Stored):
     def reached_by(self, services: Mapping[type[Service], Service]) -> Self:
         other = super().reached_by(services)
         if self.folder is not None:
-            endpoint = cast(SeaweedFS, services[SeaweedFS]).endpoint
-            other.folder = replace(self.folder, bucket=replace(self.folder.bucket, endpoint=endpoint))
+            bucket = replace(self.folder.bucket, endpoint=services[SeaweedFS].uri)
+            other.folder = replace(self.folder, bucket=bucket)
         return other
 
     def _access(self) -> dict[str, str] | None:
