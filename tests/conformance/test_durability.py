@@ -17,7 +17,7 @@ from tidemark.machine import cachestat
 from tidemark.machine.strace import why_not
 from tidemark.paths import Workspace
 from tidemark.services.base import Service
-from tidemark.services.iceberg.rest import IcebergRest, IcebergRestNio, IcebergRestSettings
+from tidemark.services.iceberg.rest import IcebergRest, IcebergRestNio
 from tidemark.services.postgres import Postgres
 from tidemark.services.servers import in_order
 from tidemark.systems.base import NONE_PER_WRITE, Capability, Context, Durability, PerWrite, System
@@ -190,8 +190,8 @@ def careless(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[
         deadline = time.monotonic() + 10
         while postgres.durability_settings("postgres")["synchronous_commit"] == "on" and time.monotonic() < deadline:
             time.sleep(0.05)
-        settings = IcebergRestSettings(postgres, str(workspace.work / "warehouse"))
-        with IcebergRest(workspace, workspace.work / "iceberg-rest", settings) as rest:
+        warehouse = str(workspace.work / "warehouse")
+        with IcebergRest(workspace, workspace.work / "iceberg-rest", postgres, warehouse) as rest:
             yield {Postgres: postgres, IcebergRest: rest}
 
 

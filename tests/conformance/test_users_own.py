@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tidemark.services.base import Service
-from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
+from tidemark.services.iceberg.rest import IcebergRest
 from tidemark.services.postgres import Postgres
 from tidemark.systems.base import Context, System
 from tidemark.systems.ducklake.servers import DuckLake, DuckLakeInlinedPostgres
@@ -53,8 +53,8 @@ def test_external_postgres_is_reported(kind: type[System], theirs: Postgres, ser
 def test_external_rest_catalog_is_reported(kind: type[System], servers: Servers, tmp_path: Path) -> None:
     running = servers.get(IcebergRest)
     assert isinstance(running, IcebergRest)
-    settings = IcebergRestSettings(address=running.uri)
-    system = assert_works(kind, tmp_path, {IcebergRest: IcebergRest(servers.workspace, tmp_path / "none", settings)})
+    outside = IcebergRest(servers.workspace, tmp_path / "none", address=running.uri)
+    system = assert_works(kind, tmp_path, {IcebergRest: outside})
     assert system.catalog == "Iceberg REST, a server of the user's own"
     assert "what it flushes is not known" in system.durability.summary and system.durability.counted is None
     assert not any("reference server" in note for note in system.notes)
@@ -65,7 +65,7 @@ def test_tidemark_rest_catalog_over_external_postgres(theirs: Postgres, servers:
     """Start Tidemark's own catalog over a server whose flushes are not its own."""
     workspace = servers.workspace
     directory = workspace.work / "over-theirs"
-    with IcebergRest(workspace, directory, IcebergRestSettings(theirs, str(directory / "warehouse"))) as server:
+    with IcebergRest(workspace, directory, theirs, str(directory / "warehouse")) as server:
         system = assert_works(IcebergPyIceberg, tmp_path, {IcebergRest: server})
         assert system.catalog == "Iceberg REST, reference server"
         assert system.durability.counted is None

@@ -15,7 +15,7 @@ from tests.clusters import flink_session, spark_standalone
 from tidemark.paths import Workspace
 from tidemark.services.engines.connect import KafkaConnect
 from tidemark.services.http import open_url
-from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
+from tidemark.services.iceberg.rest import IcebergRest
 from tidemark.services.kafka import Kafka
 from tidemark.services.postgres import Postgres
 
@@ -66,7 +66,7 @@ def theirs(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Th
     work = workspace.work
     with (
         Postgres(workspace, work / "postgres") as postgres,
-        IcebergRest(workspace, work / "rest", IcebergRestSettings(postgres, str(work / "warehouse"))) as rest,
+        IcebergRest(workspace, work / "rest", postgres, str(work / "warehouse")) as rest,
         Kafka(workspace, work / "kafka", heap_mb=256) as kafka,
     ):
         yield Theirs(workspace, kafka, rest)

@@ -14,7 +14,7 @@ from pyiceberg.catalog import load_catalog
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
+from tidemark.services.iceberg.rest import IcebergRest
 from tidemark.services.postgres import Postgres
 
 
@@ -26,8 +26,8 @@ def postgres(shared_workspace: Workspace) -> Iterator[Postgres]:
 
 @pytest.fixture(scope="module")
 def rest(shared_workspace: Workspace, postgres: Postgres) -> Iterator[IcebergRest]:
-    settings = IcebergRestSettings(postgres, str(shared_workspace.work / "warehouse"))
-    with IcebergRest(shared_workspace, shared_workspace.work / "rest", settings) as server:
+    warehouse = str(shared_workspace.work / "warehouse")
+    with IcebergRest(shared_workspace, shared_workspace.work / "rest", postgres, warehouse) as server:
         yield server
 
 
@@ -73,23 +73,18 @@ def test_classes_are_loaded_from_the_archive_that_the_cold_proof_checks(rest: Ic
 
 
 def test_external_catalog_is_reached_and_left_running(rest: IcebergRest) -> None:
-    outside = IcebergRest(rest.workspace, rest.directory / "none", IcebergRestSettings(address=rest.uri))
+    outside = IcebergRest(rest.workspace, rest.directory / "none", address=rest.uri)
     with outside:
         assert outside.uri == rest.uri and outside.pids() == []
     outside.remove_data()
     urllib.request.urlopen(f"{rest.uri}/v1/config", timeout=10).close()
 
 
-def test_start_without_postgres_names_the_missing_server(workspace: Workspace) -> None:
-    with pytest.raises(ServiceError, match="PostgreSQL"):
-        IcebergRest(workspace, workspace.work / "rest", IcebergRestSettings())
-
-
 def test_killed_server_is_reported_restarted_and_removed(
     workspace: Workspace, postgres: Postgres, wait_until_gone: Callable[[Iterable[int]], list[int]]
 ) -> None:
-    settings = IcebergRestSettings(postgres, str(workspace.work / "warehouse"))
-    server = IcebergRest(workspace, workspace.work / "rest", settings)
+    warehouse = workspace.work / "warehouse"
+    server = IcebergRest(workspace, workspace.work / "rest", postgres, str(warehouse))
     server.start()
     pids = server.pids()
     os.kill(pids[0], signal.SIGKILL)
@@ -102,7 +97,7 @@ def test_killed_server_is_reported_restarted_and_removed(
     server.remove_data()
     server.stop()
     assert wait_until_gone(pids) == []
-    assert not Path(settings.warehouse).exists()
+    assert not warehouse.exists()
     with postgres.connect() as connection:
         names = [row[0] for row in connection.execute("SELECT datname FROM pg_database").fetchall()]
     assert len([name for name in names if name.startswith("tidemark_iceberg")]) == 1, "its own is dropped"

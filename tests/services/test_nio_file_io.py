@@ -10,7 +10,7 @@ import pytest
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.iceberg.rest import IcebergRestNio, IcebergRestSettings, compile_launcher
+from tidemark.services.iceberg.rest import IcebergRestNio, compile_launcher
 from tidemark.services.programs.java import JAVA, SHORT_LIVED_OPTIONS, class_path
 from tidemark.services.programs.provision import provision
 
@@ -50,6 +50,5 @@ def test_contract_violation_is_detected(
 
 
 def test_nio_file_io_is_refused_for_an_external_server(workspace: Workspace) -> None:
-    settings = IcebergRestSettings(address="http://127.0.0.1:1")
     with pytest.raises(ServiceError, match="file_io: nio is of a catalog that is started here"):
-        IcebergRestNio(workspace, workspace.work / "rest", settings)
+        IcebergRestNio(workspace, workspace.work / "rest", address="http://127.0.0.1:1")

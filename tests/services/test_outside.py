@@ -21,7 +21,7 @@ from tidemark.errors import ConfigError, ServiceError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service
 from tidemark.services.http import is_loopback, keep_loopback_direct, open_url
-from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
+from tidemark.services.iceberg.rest import IcebergRest
 from tidemark.services.kafka import Kafka
 from tidemark.services.leftovers import drop_leftovers
 from tidemark.services.outside import folder_of, read
@@ -203,10 +203,9 @@ class Theirs:
 @pytest.fixture(scope="module")
 def all_theirs(shared_workspace: Workspace, theirs: Postgres) -> Iterator[Theirs]:
     work = shared_workspace.work
-    settings = IcebergRestSettings(theirs, str(work / "their-warehouse"))
     with (
         Kafka(shared_workspace, work / "their-kafka", heap_mb=256) as kafka,
-        IcebergRest(shared_workspace, work / "their-rest", settings) as rest,
+        IcebergRest(shared_workspace, work / "their-rest", theirs, str(work / "their-warehouse")) as rest,
     ):
         kafka.create_topic("tidemark-theirs")
         theirs.create_database("ducklake_theirs")

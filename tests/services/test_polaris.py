@@ -28,7 +28,7 @@ from tidemark.paths import Workspace
 from tidemark.pipeline.plan import make_plan
 from tidemark.schema import Origin
 from tidemark.services.base import ServiceContext
-from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings, OAuth
+from tidemark.services.iceberg.rest import IcebergRest, OAuth
 from tidemark.services.polaris import (
     ADMIN_JAR,
     SERVER_JAR,
@@ -366,10 +366,9 @@ def test_both_clients_send_credentials_and_write_to_the_catalogs_location(
     workspace: Workspace, postgres: Postgres, tmp_path: Path
 ) -> None:
     directory = workspace.work / "rest"
-    settings = IcebergRestSettings(postgres, f"file://{directory / 'warehouse'}")
     schema = pa.schema([("id", pa.int64()), ("text", pa.string())])
     rows = pa.table({"id": [1, 2], "text": ["a", None]}, schema=schema)
-    with Asking(workspace, directory, settings) as server:
+    with Asking(workspace, directory, postgres, f"file://{directory / 'warehouse'}") as server:
         for name in ("iceberg-duckdb", "iceberg-pyiceberg"):
             kind: Any = registry()[name]
             (tmp_path / name).mkdir()

@@ -242,14 +242,13 @@ PARENT = """
 import sys, time
 from pathlib import Path
 from tidemark.paths import Workspace
-from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
+from tidemark.services.iceberg.rest import IcebergRest
 from tidemark.services.kafka import Kafka
 from tidemark.services.postgres import Postgres
 
 workspace = Workspace(Path(sys.argv[1]))
 with Postgres(workspace, workspace.work / "postgres") as postgres:
-    settings = IcebergRestSettings(postgres, str(workspace.work / "warehouse"))
-    with IcebergRest(workspace, workspace.work / "rest", settings) as rest:
+    with IcebergRest(workspace, workspace.work / "rest", postgres, str(workspace.work / "warehouse")) as rest:
         with Kafka(workspace, workspace.work / "kafka", heap_mb=256) as kafka:
             print(*postgres.pids(), *rest.pids(), *kafka.pids(), flush=True)
             time.sleep(600)

@@ -11,7 +11,7 @@ from tidemark.services import outside
 from tidemark.services.base import Service, ServiceContext
 from tidemark.services.engines.connect import KafkaConnect
 from tidemark.services.engines.flink import Flink
-from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
+from tidemark.services.iceberg.rest import IcebergRest
 from tidemark.services.kafka import Kafka
 from tidemark.services.outside import Made
 from tidemark.services.polaris import Polaris
@@ -35,7 +35,7 @@ AGAIN: Mapping[str, Callable[[Workspace, Path, Address], Service]] = {
     Postgres.name: lambda workspace, folder, at: Postgres(workspace, folder, at["dsn"]),
     Kafka.name: lambda workspace, folder, at: Kafka(workspace, folder, at["bootstrap"]),
     IcebergRest.name: lambda workspace, folder, at: IcebergRest(
-        workspace, folder, IcebergRestSettings(address=at["uri"], warehouse=at["warehouse"])
+        workspace, folder, address=at["uri"], warehouse=at["warehouse"]
     ),
     Polaris.name: _polaris,
     KafkaConnect.name: lambda workspace, folder, at: KafkaConnect(workspace, folder, address=at["uri"]),

@@ -23,7 +23,7 @@ from tidemark.services.engines.connect import KafkaConnect
 from tidemark.services.engines.flink import Flink
 from tidemark.services.engines.spark import SparkIceberg
 from tidemark.services.http import open_url
-from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
+from tidemark.services.iceberg.rest import IcebergRest
 from tidemark.services.kafka import Kafka
 from tidemark.services.leftovers import drop_leftovers
 from tidemark.services.outside import folder_of, read
@@ -75,7 +75,7 @@ def connect(shared_workspace: Workspace) -> Iterator[tuple[KafkaConnect, dict[st
     work = shared_workspace.work
     with (
         Postgres(shared_workspace, work / "postgres") as postgres,
-        IcebergRest(shared_workspace, work / "rest", IcebergRestSettings(postgres, str(work / "warehouse"))) as rest,
+        IcebergRest(shared_workspace, work / "rest", postgres, str(work / "warehouse")) as rest,
         Kafka(shared_workspace, work / "kafka", heap_mb=256) as kafka,
         KafkaConnect(shared_workspace, work / "connect", kafka) as worker,
     ):

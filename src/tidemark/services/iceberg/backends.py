@@ -54,7 +54,6 @@ class IcebergRestMariadb(IcebergRest):
     needs: ClassVar[tuple[type[Service], ...]] = (MariaDB,)
     address_key: ClassVar[str | None] = None
     locks: ClassVar[tuple[str, ...]] = ("iceberg-rest", "mariadb-driver")
-    keeper: ClassVar[str] = "in MariaDB"
     mariadb: MariaDB
 
     @classmethod
@@ -79,7 +78,6 @@ class Embedded(IcebergRest):
 
     needs: ClassVar[tuple[type[Service], ...]] = ()
     address_key: ClassVar[str | None] = None
-    keeper: ClassVar[str] = "itself"
 
     def remove_data(self) -> None:
         super().remove_data()

@@ -162,20 +162,6 @@ class RestCatalog(Service):
         return self._postgres.jdbc(self._database, None if self.line is None else self.line.host_and_port())
 
 
-@dataclass(frozen=True, slots=True)
-class IcebergRestSettings:
-    """Either `address`, the URI of an external catalog, or the running `postgres` for a catalog started here.
-
-    `warehouse`: for a catalog started here the folder of tables (a path or file:// URI), created if necessary; for an
-    external one the name of its warehouse. `heap_mb` (MiB) applies to a catalog started here.
-    """
-
-    postgres: Postgres | None = None
-    warehouse: str = ""
-    address: str | None = None
-    heap_mb: int = 512
-
-
 def compile_launcher(workspace: Workspace, jars: Sequence[Path]) -> Path:
     """Return the jar with Tidemark's classes, including the launcher; `jars` are those of the server's lock."""
     return compiled(workspace, LAUNCHER, SOURCES, jars)
@@ -184,8 +170,7 @@ def compile_launcher(workspace: Workspace, jars: Sequence[Path]) -> Path:
 def archive_classes(workspace: Workspace, jars: Sequence[Path], launcher: Path) -> Path | None:
     """Return the archive of classes that the server loads from start to a table's first commit; built once."""
     folder = workspace.work / "iceberg-rest-training"
-    trainee = _Trainee(workspace, folder, IcebergRestSettings(warehouse=str(folder / "warehouse")))
-    return class_data(workspace, "iceberg-rest", (), [launcher, *jars], trainee)
+    return class_data(workspace, "iceberg-rest", (), [launcher, *jars], _Trainee(workspace, folder))
 
 
 def jdbc_backend(address: str) -> dict[str, str]:
@@ -198,7 +183,12 @@ def jdbc_backend(address: str) -> dict[str, str]:
 
 
 class IcebergRest(JavaServer, RestCatalog):
-    """Reference server of Iceberg 1.10.1 on a loopback port chosen by the kernel; unprivileged if Tidemark is root."""
+    """Reference server of Iceberg 1.10.1 on a loopback port chosen by the kernel; unprivileged if Tidemark is root.
+
+    It takes either `address`, the URI of an external catalog, or the running `postgres` for a catalog started here.
+    `warehouse`: for a catalog started here the folder of tables (a path or file:// URI), by default one in `directory`;
+    for an external one the name of its warehouse. `heap_mb` (MiB) applies to a catalog started here.
+    """
 
     name: ClassVar[str] = "iceberg-rest"
     title: ClassVar[str] = "Iceberg REST catalog"
@@ -207,31 +197,27 @@ class IcebergRest(JavaServer, RestCatalog):
     ready_line: ClassVar[str] = "Catalog listens on port: "
     ready_s: ClassVar[float] = 120.0
     file_io: ClassVar[str] = "org.apache.iceberg.hadoop.HadoopFileIO"
-    keeper: ClassVar[str] = ""  # words for what keeps its pointers, if that is not PostgreSQL
     _beside: Sequence[Path] = ()  # the jars of a subclass's own locks
 
-    def __init__(self, workspace: Workspace, directory: Path, settings: IcebergRestSettings) -> None:
-        super().__init__(workspace, directory, settings.postgres)
-        self._check(settings)
-        self.settings, self.external_at = settings, settings.address
+    def __init__(
+        self,
+        workspace: Workspace,
+        directory: Path,
+        postgres: Postgres | None = None,
+        warehouse: str = "",
+        address: str | None = None,
+        heap_mb: int = 512,
+    ) -> None:
+        super().__init__(workspace, directory, postgres)
+        self._warehouse = warehouse or ("" if address else str(directory / "warehouse"))
+        self.external_at, self._heap_mb = address, heap_mb
         self._launcher = Path()
-
-    def _check(self, settings: IcebergRestSettings) -> None:
-        if self.keeper and (settings.postgres is not None or settings.address is not None):
-            raise ServiceError(f"{self.title} keeps its pointers {self.keeper}; it takes no PostgreSQL and no address.")
-        if not self.keeper and settings.address is None and (settings.postgres is None or not settings.warehouse):
-            raise ServiceError(f"{self.title} needs a PostgreSQL and a warehouse, or the address of a running one.")
 
     @classmethod
     def from_config(cls, around: ServiceContext) -> Self:
-        address = cls.address_in(around.config)
-        settings = IcebergRestSettings(
-            postgres=around.server(Postgres) if Postgres in cls.needs else None,
-            warehouse="" if address else str(around.directory / "warehouse"),
-            address=address,
-            heap_mb=around.config.iceberg_rest_heap_mb,
-        )
-        return cls(around.workspace, around.directory, settings)
+        address, heap_mb = cls.address_in(around.config), around.config.iceberg_rest_heap_mb
+        postgres = around.server(Postgres) if Postgres in cls.needs else None
+        return cls(around.workspace, around.directory, postgres, address=address, heap_mb=heap_mb)
 
     @classmethod
     def provide(cls, workspace: Workspace) -> None:
@@ -241,14 +227,14 @@ class IcebergRest(JavaServer, RestCatalog):
 
     @property
     def warehouse(self) -> str:
-        return self.settings.warehouse
+        return self._warehouse
 
     def address_outside(self) -> dict[str, str]:
         return {"uri": self.uri, "warehouse": self.warehouse}
 
     @property
     def _warehouse_folder(self) -> Path:
-        return Path(self.settings.warehouse.removeprefix("file://"))
+        return Path(self._warehouse.removeprefix("file://"))
 
     def version(self) -> str:
         if self.is_external:
@@ -281,7 +267,7 @@ class IcebergRest(JavaServer, RestCatalog):
     def _launch(self) -> Child:
         # The class data archive requires a class path that begins like the one it was made with.
         jars = [self._launcher, *self._jars, *self._beside]
-        options = [*COMMON_OPTIONS, f"-Xmx{self.settings.heap_mb}m", f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
+        options = [*COMMON_OPTIONS, f"-Xmx{self._heap_mb}m", f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
         return self._serve(
             [JAVA, *options, *self._class_options(), "-cp", class_path(jars), MAIN_CLASS],
             CATALOG_IO__IMPL=self.file_io,
@@ -302,13 +288,13 @@ class IcebergRestNio(IcebergRest):
     title: ClassVar[str] = "Iceberg REST catalog (java.nio)"
     file_io: ClassVar[str] = "org.apache.iceberg.rest.NioFileIO"
 
-    def _check(self, settings: IcebergRestSettings) -> None:
-        if settings.address is not None:
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        if self.is_external:
             raise ServiceError(
                 f"file_io: nio is of a catalog that is started here; found services.iceberg_rest_address, "
-                f"{settings.address}. Remove that address, or leave file_io at hadoop."
+                f"{self.external_at}. Remove that address, or leave file_io at hadoop."
             )
-        super()._check(settings)
 
 
 class _Trainee(Trainee, IcebergRest):
@@ -316,9 +302,6 @@ class _Trainee(Trainee, IcebergRest):
 
     It differs only in its access to PostgreSQL, so that provisioning does not need a running PostgreSQL.
     """
-
-    def _check(self, settings: IcebergRestSettings) -> None:
-        pass
 
     def _provision(self) -> None:
         self._jars = provision(LOCK, self.workspace)
