@@ -88,6 +88,8 @@ class Service(ABC):
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use",)
     ready_line: ClassVar[str]  # in the log of a server that is ready; before its port, if that is chosen by the kernel
     ready_s: ClassVar[float] = 60.0
+    version_pattern: ClassVar[str]  # finds lines of the log; the group in the last one is the server's version
+    role: ClassVar[str] = "server"  # in messages
     external_at: str | None = None  # the address of an external server
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
@@ -145,9 +147,14 @@ class Service(ABC):
         """True if an external server does the work, including when a Tidemark client passes requests to it."""
         return self.is_external
 
-    @abstractmethod
     def version(self) -> str:
-        """Return the version that the running server reports."""
+        """Return the version that the running server reports; raise ServiceError if its log names none."""
+        if self.is_external:
+            return f"not reported by the {self.role}"
+        named = re.findall(self.version_pattern, self.log_path.read_text(errors="replace"), re.MULTILINE)
+        if not named:
+            raise ServiceError(f"{self.title} named no version in {self.log_path}.")
+        return str(named[-1])
 
     def _provision(self) -> None:
         """Verify the program's files against their lock and fetch missing ones; called before each start."""
@@ -179,13 +186,6 @@ class Service(ABC):
     ) -> Child:
         env, account = server_environment(**environment), unprivileged_account()
         return Child.start(what, command, log, env=env, cwd=folder or self.directory, account=account)
-
-    def _version_in_log(self, pattern: str) -> str:
-        """Return the version that the log names last, by the group in `pattern`; raise ServiceError if none."""
-        named = re.findall(pattern, self.log_path.read_text(errors="replace"), re.MULTILINE)
-        if not named:
-            raise ServiceError(f"{self.title} named no version in {self.log_path}.")
-        return str(named[-1])
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         """Return once the server answers; `log_start` is the byte of the log at which this start begins."""

@@ -120,6 +120,8 @@ class Kafka(JavaServer):
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use", "BindException")
     ready_line: ClassVar[str] = "Kafka Server started"
     ready_s: ClassVar[float] = 120.0
+    version_pattern: ClassVar[str] = r"Kafka version: (\S+)"  # brokers do not report it to clients
+    role: ClassVar[str] = "broker"
 
     def __init__(self, workspace: Workspace, directory: Path, address: str | None = None, heap_mb: int = 1024) -> None:
         super().__init__(workspace, directory)
@@ -179,12 +181,6 @@ class Kafka(JavaServer):
         """Return the names of the topics, without internal ones."""
         found = self._admin().list_topics(timeout=ANSWER_TIMEOUT_S).topics
         return sorted(name for name in found if not name.startswith("__"))
-
-    def version(self) -> str:
-        """Return the version from the broker's log; brokers do not report it to clients."""
-        if self.is_external:
-            return "not reported by the broker"
-        return self._version_in_log(r"Kafka version: (\S+)")
 
     def _admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})

@@ -87,6 +87,7 @@ class Nessie(InBucket, JavaServer, RestCatalog):
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use", "seems to be in use by another process")
     ready_line: ClassVar[str] = "Listening on:"
     ready_s: ClassVar[float] = 180.0
+    version_pattern: ClassVar[str] = r"Nessie (\S+) on JVM"
 
     def __init__(self, around: ServiceContext) -> None:
         postgres = around.server(Postgres) if Postgres in self.needs else None
@@ -104,9 +105,6 @@ class Nessie(InBucket, JavaServer, RestCatalog):
     @property
     def warehouse(self) -> str:
         return WAREHOUSE
-
-    def version(self) -> str:
-        return self._version_in_log(r"Nessie (\S+) on JVM")
 
     def _reach(self) -> None:
         fetch(f"{self.uri}/v1/config?{urlencode({'warehouse': WAREHOUSE})}", 30)

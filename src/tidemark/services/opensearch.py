@@ -39,9 +39,7 @@ class OpenSearch(JavaServer):
     has_one_port: ClassVar[bool] = True
     ready_line: ClassVar[str] = "INFO Node: started"
     ready_s: ClassVar[float] = 180.0
-
-    def version(self) -> str:
-        return self._version_in_log(r"Node: version\[([^\]]+)\]")
+    version_pattern: ClassVar[str] = r"Node: version\[([^\]]+)\]"
 
     def _reach(self) -> None:
         fetch(f"{self.uri}/_cluster/health?wait_for_status=green&timeout=30s", 60)

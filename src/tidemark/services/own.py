@@ -49,6 +49,7 @@ class JavaProgram(JavaServer):
 
     ready_line: ClassVar[str] = "Listens on port: "
     ready_s: ClassVar[float] = 120.0
+    version_pattern: ClassVar[str] = r"^Version: (\S+)"
     source: ClassVar[Path]  # holds the class of the same name in package tidemark; next to Loopback.java
     heap_mb: ClassVar[int]
     logging: ClassVar[str] = java.LOGGING
@@ -81,9 +82,6 @@ class JavaProgram(JavaServer):
     def _java_home(self) -> Path:
         """Return the home of the JVM that runs the program."""
         return java.HOME
-
-    def version(self) -> str:
-        return self._version_in_log(r"^Version: (\S+)")
 
     def _ask(self, method: str, path: str, content: str | None = None, timeout_s: float = REQUEST_S) -> str:
         """Return the response body; raise ServiceError if the server refuses the request or does not answer."""

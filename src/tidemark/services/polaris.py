@@ -275,7 +275,7 @@ class Polaris(RestCatalog):
 
     def version(self) -> str:
         if self.is_external:
-            return "not reported by the catalog"
+            return super().version()
         names = [path.name for path in (self._home / "server").rglob("*polaris-core-*.jar")]
         found = re.search(r"polaris-core-(.+)\.jar$", names[0]) if names else None
         return found[1] if found else "not stated by the distribution"

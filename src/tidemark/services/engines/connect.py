@@ -61,6 +61,7 @@ class KafkaConnect(JavaServer):
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use", "BindException", "Failed to bind")
     ready_line: ClassVar[str] = "Kafka Connect started"
     ready_s: ClassVar[float] = 180.0
+    version_pattern: ClassVar[str] = Kafka.version_pattern
     flush_ms: ClassVar[int] = 60_000  # interval of offset commits by sinks (offset.flush.interval.ms), default value
     session_ms: ClassVar[int] = 45_000  # after which the broker considers a consumer dead, default value
 
@@ -88,7 +89,7 @@ class KafkaConnect(JavaServer):
     def version(self) -> str:
         if self.is_external:
             return str(self._ask("GET", "").get("version", "not reported by the worker"))
-        return self._version_in_log(r"Kafka version: (\S+)")
+        return super().version()
 
     def create(self, connector: str, config: Mapping[str, str]) -> None:
         """Create the connector, and return once its task runs; raise ServiceError, with the reason, if it does not."""

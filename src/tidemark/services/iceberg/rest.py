@@ -82,6 +82,7 @@ class RestCatalog(Service):
     # True if tables may be placed anywhere; otherwise the catalog chooses a location below its warehouse.
     places_are_free: ClassVar[bool] = True
     lists_snapshots: ClassVar[bool] = True  # those before a table's last one as well
+    role: ClassVar[str] = "catalog"
 
     def __init__(self, workspace: Workspace, directory: Path, postgres: Postgres | None) -> None:
         super().__init__(workspace, directory)
@@ -196,6 +197,7 @@ class IcebergRest(JavaServer, RestCatalog):
     address_key: ClassVar[str | None] = "iceberg_rest_address"
     ready_line: ClassVar[str] = "Catalog listens on port: "
     ready_s: ClassVar[float] = 120.0
+    version_pattern: ClassVar[str] = r"^Iceberg version: (\S+)"
     file_io: ClassVar[str] = "org.apache.iceberg.hadoop.HadoopFileIO"
     _beside: Sequence[Path] = ()  # the jars of a subclass's own locks
 
@@ -235,11 +237,6 @@ class IcebergRest(JavaServer, RestCatalog):
     @property
     def _warehouse_folder(self) -> Path:
         return Path(self._warehouse.removeprefix("file://"))
-
-    def version(self) -> str:
-        if self.is_external:
-            return "not reported by the catalog"
-        return self._version_in_log(r"^Iceberg version: (\S+)")
 
     def _reach(self) -> None:
         fetch(f"{self.uri}/v1/config", 10)
