@@ -278,6 +278,17 @@ def test_objects_of_others_are_never_dropped(workspace: Workspace, all_theirs: T
     assert all_theirs.everything() == before
 
 
+def test_object_that_an_earlier_version_noted_is_reported_with_its_server(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger = private_directory(folder_of(workspace)) / "1-a.jsonl"
+    ledger.write_text(json.dumps({"made": {"service": "kafka", "address": {"bootstrap": "b:1"}, "name": "one"}}))
+    drop_leftovers(workspace)
+    said = capsys.readouterr().err
+    assert "one, which" in said and "noted its server as {'bootstrap': 'b:1'}; drop it there" in said
+    assert [made.name for made in read(ledger)] == ["one"]
+
+
 def test_ledger_line_cut_off_by_a_crash_is_ignored(tmp_path: Path) -> None:
     whole = {"made": {"service": "kafka", "address": {"bootstrap": "b:1"}, "name": "one"}}
     path = tmp_path / "1-a.jsonl"

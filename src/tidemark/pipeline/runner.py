@@ -33,6 +33,7 @@ from tidemark.runs.outcome import Outcome, outcome_path
 from tidemark.runs.plan import Goal, Round
 from tidemark.runs.spec import SeriesSpec
 from tidemark.schema import sections
+from tidemark.services.leftovers import drop_leftovers
 
 # The overrides of `tidemark all`, for the Snakefile: Snakemake reads numbers below the top level as text, and
 # merges the value given for `systems` with the file's instead of replacing it.
@@ -340,16 +341,6 @@ def _show(workspace: Workspace, folder: str = RESULTS, before: str = "") -> None
         print(f"tidemark: {before}the report is {folder}/report.html")
         lines = (results / ANSWER).read_text().splitlines() if (results / ANSWER).is_file() else []
         print("".join(f"    {line}\n" for line in lines), end="", flush=True)
-
-
-def drop_leftovers(workspace: Workspace) -> None:
-    """Remove what a killed pipeline left on external servers, if it left anything."""
-    from tidemark.services.outside import folder_of
-
-    if any(folder_of(workspace).glob("*.jsonl")):
-        from tidemark.services import leftovers  # it imports the clients of all servers, which takes a while
-
-        leftovers.drop_leftovers(workspace)
 
 
 def is_dry(arguments: list[str]) -> bool:

@@ -66,9 +66,9 @@ def files_below(folder: Path) -> tuple[Path, ...]:
 class Service(ABC):
     """A server: started by Tidemark below `directory`, or external, at an address given in the configuration.
 
-    A subclass takes `(workspace, directory)` and its own settings. `directory` is used by this service only and must be
-    in the workspace's private folder; the first `start` removes what an earlier, killed run left there. Each start may
-    choose other ports, so read addresses after it.
+    A subclass takes `(workspace, directory)`, and its own settings or that address. `directory` is used by this service
+    only and must be in the workspace's private folder; the first `start` removes what an earlier, killed run left
+    there. Each start may choose other ports, so read addresses after it.
     """
 
     name: ClassVar[str]
@@ -90,11 +90,11 @@ class Service(ABC):
     ready_s: ClassVar[float] = 60.0
     version_pattern: ClassVar[str]  # finds lines of the log; the group in the last one is the server's version
     role: ClassVar[str] = "server"  # in messages
-    external_at: str | None = None  # the address of an external server
 
-    def __init__(self, workspace: Workspace, directory: Path) -> None:
+    def __init__(self, workspace: Workspace, directory: Path, address: str | None = None) -> None:
         self.workspace = workspace
         self.directory = directory
+        self.external_at = address  # of an external server
         self._jars: Sequence[Path] = ()
         self._port = 0  # of the last start, on loopback
         self._child: Child | None = None
@@ -108,7 +108,7 @@ class Service(ABC):
     @classmethod
     def from_config(cls, around: ServiceContext) -> Self:
         """Return the service for the configuration, with the directory and servers in `around`."""
-        return cls(around.workspace, around.directory)
+        return cls(around.workspace, around.directory, cls.address_in(around.config))
 
     @classmethod
     def address_in(cls, config: ServicesConfig) -> str | None:
@@ -319,9 +319,10 @@ class Service(ABC):
         copied._port = port
         return copied
 
-    def address_outside(self) -> dict[str, str]:
-        """Return the external server's address for `tidemark.services.leftovers`, without secrets."""
-        raise NotImplementedError(f"nothing is made on {self.title}")
+    def address_outside(self) -> dict[str, str | None]:
+        """Return the keys of `ServicesConfig` with which the server is reached again, without secrets."""
+        assert self.address_key is not None
+        return {self.address_key: self.external_at}
 
     def _note(self, name: str) -> None:
         """Record `name` before it is created, because a killed run would leave it on an external server."""

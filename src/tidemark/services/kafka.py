@@ -124,8 +124,8 @@ class Kafka(JavaServer):
     role: ClassVar[str] = "broker"
 
     def __init__(self, workspace: Workspace, directory: Path, address: str | None = None, heap_mb: int = 1024) -> None:
-        super().__init__(workspace, directory)
-        self.external_at, self._heap_mb = address, heap_mb
+        super().__init__(workspace, directory, address)
+        self._heap_mb = heap_mb
         self._formatted = Path()
 
     @classmethod
@@ -167,9 +167,6 @@ class Kafka(JavaServer):
             if _code(error) != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise
             self._strike(name)
-
-    def address_outside(self) -> dict[str, str]:
-        return {"bootstrap": self.bootstrap}
 
     def topic_folders(self, name: str) -> list[Path]:
         """Return the log folders of the topic `name`, also during its deletion; empty for an external broker."""

@@ -26,7 +26,7 @@ class Made:
     """An object on a server: Tidemark's name of the service, its address without secrets, and the object's name."""
 
     service: str
-    address: Mapping[str, str]
+    address: Mapping[str, str | None]
     name: str
 
 

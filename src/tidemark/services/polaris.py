@@ -225,10 +225,10 @@ class Polaris(RestCatalog):
     port_taken: ClassVar[tuple[str, ...]] = (*Service.port_taken, "already bound", "seems to be in use")
 
     def __init__(self, workspace: Workspace, directory: Path, settings: PolarisSettings) -> None:
-        super().__init__(workspace, directory, settings.postgres)
+        super().__init__(workspace, directory, settings.postgres, settings.address)
         if settings.address is None and (settings.postgres is None or settings.distribution is None):
             raise ServiceError(f"{self.title} needs a PostgreSQL and a distribution, or the address of a running one.")
-        self.settings, self.external_at = settings, settings.address
+        self.settings = settings
         self._home = Path()
         self._root = ("", "")
         self._client = (settings.client_id, settings.client_secret)
@@ -268,10 +268,13 @@ class Polaris(RestCatalog):
         """Location of tables if started here; not quoted, because clients use the text after file:// as a path."""
         return f"file://{self.directory.absolute() / 'warehouse'}"
 
-    def address_outside(self) -> dict[str, str]:
-        settings = self.settings
-        found = {"uri": super().uri, "catalog": settings.catalog, "client_id": settings.client_id}
-        return found | ({"secret_file": settings.secret_file} if settings.secret_file else {})
+    def address_outside(self) -> dict[str, str | None]:
+        return {
+            **super().address_outside(),
+            "polaris_catalog": self.settings.catalog,
+            "polaris_client_id": self.settings.client_id,
+            "polaris_secret_file": self.settings.secret_file,
+        }
 
     def version(self) -> str:
         if self.is_external:

@@ -10,7 +10,7 @@ import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
 import psutil
@@ -21,7 +21,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tidemark.config import LIBPQ_SECRETS
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.base import Service, ServiceContext, files_below
+from tidemark.services.base import Service, files_below
 from tidemark.services.programs.process import (
     Child,
     give,
@@ -66,15 +66,10 @@ class Postgres(Service):
     discard_signal: ClassVar[signal.Signals] = signal.SIGQUIT
 
     def __init__(self, workspace: Workspace, directory: Path, address: str | None = None) -> None:
-        super().__init__(workspace, directory)
-        self.external_at = address
+        super().__init__(workspace, directory, address)
         self._binaries = Path()
         self._password = ""
         self._counts = False
-
-    @classmethod
-    def from_config(cls, around: ServiceContext) -> Self:
-        return cls(around.workspace, around.directory, around.config.postgres_address)
 
     @classmethod
     def provide(cls, workspace: Workspace) -> None:
@@ -173,10 +168,10 @@ class Postgres(Service):
     def drop(self, name: str) -> None:
         self.drop_database(name)
 
-    def address_outside(self) -> dict[str, str]:
+    def address_outside(self) -> dict[str, str | None]:
         parts = conninfo_to_dict(self.external_at or "")
         kept = {key: str(value) for key, value in parts.items() if key not in LIBPQ_SECRETS and value is not None}
-        return {"dsn": make_conninfo(**kept)}
+        return {"postgres_address": make_conninfo(**kept)}
 
     def database_bytes(self, name: str) -> int:
         """Return the size of a database on disk in bytes, by pg_database_size."""

@@ -68,16 +68,14 @@ class KafkaConnect(JavaServer):
     def __init__(
         self, workspace: Workspace, directory: Path, kafka: Kafka | None = None, address: str | None = None
     ) -> None:
-        super().__init__(workspace, directory)
-        self.kafka, self.external_at = kafka, address
+        super().__init__(workspace, directory, address)
+        self.kafka = kafka
         self.restarts: list[str] = []  # reasons for restarts of the connector's tasks
 
     @classmethod
     def from_config(cls, around: ServiceContext) -> Self:
-        return cls(around.workspace, around.directory, around.server(Kafka), cls.address_in(around.config))
-
-    def address_outside(self) -> dict[str, str]:
-        return {"uri": self.uri}
+        address = cls.address_in(around.config)
+        return cls(around.workspace, around.directory, None if address else around.server(Kafka), address)
 
     @property
     def told(self) -> Mapping[str, str]:

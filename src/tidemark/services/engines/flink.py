@@ -16,12 +16,11 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import ServiceContext
 from tidemark.services.http import fetch
 from tidemark.services.own import REQUEST_S, JavaProgram
 from tidemark.services.programs.process import Child, give, write_private
@@ -66,16 +65,12 @@ class Flink(JavaProgram):
         super().__init__(workspace, directory)
         self.cluster = None if cluster is None else cluster.rstrip("/")
 
-    @classmethod
-    def from_config(cls, around: ServiceContext) -> Self:
-        return cls(around.workspace, around.directory, cls.address_in(around.config))
-
     @property
     def is_elsewhere(self) -> bool:
         return self.cluster is not None
 
-    def address_outside(self) -> dict[str, str]:
-        return {"uri": self.cluster or ""}
+    def address_outside(self) -> dict[str, str | None]:
+        return {"flink_address": self.cluster}
 
     def version(self) -> str:
         """Return the cluster's version; the client is of the same minor release."""

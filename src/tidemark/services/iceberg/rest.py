@@ -84,8 +84,10 @@ class RestCatalog(Service):
     lists_snapshots: ClassVar[bool] = True  # those before a table's last one as well
     role: ClassVar[str] = "catalog"
 
-    def __init__(self, workspace: Workspace, directory: Path, postgres: Postgres | None) -> None:
-        super().__init__(workspace, directory)
+    def __init__(
+        self, workspace: Workspace, directory: Path, postgres: Postgres | None, address: str | None = None
+    ) -> None:
+        super().__init__(workspace, directory, address)
         self._postgres = postgres
         # Unique, because an external PostgreSQL may serve other users.
         self._database = f"tidemark_iceberg_{secrets.token_hex(6)}"
@@ -210,15 +212,15 @@ class IcebergRest(JavaServer, RestCatalog):
         address: str | None = None,
         heap_mb: int = 512,
     ) -> None:
-        super().__init__(workspace, directory, postgres)
+        super().__init__(workspace, directory, postgres, address)
         self._warehouse = warehouse or ("" if address else str(directory / "warehouse"))
-        self.external_at, self._heap_mb = address, heap_mb
+        self._heap_mb = heap_mb
         self._launcher = Path()
 
     @classmethod
     def from_config(cls, around: ServiceContext) -> Self:
         address, heap_mb = cls.address_in(around.config), around.config.iceberg_rest_heap_mb
-        postgres = around.server(Postgres) if Postgres in cls.needs else None
+        postgres = around.server(Postgres) if Postgres in cls.needs and address is None else None
         return cls(around.workspace, around.directory, postgres, address=address, heap_mb=heap_mb)
 
     @classmethod
@@ -230,9 +232,6 @@ class IcebergRest(JavaServer, RestCatalog):
     @property
     def warehouse(self) -> str:
         return self._warehouse
-
-    def address_outside(self) -> dict[str, str]:
-        return {"uri": self.uri, "warehouse": self.warehouse}
 
     @property
     def _warehouse_folder(self) -> Path:
