@@ -7,11 +7,11 @@ including keys and passwords, through the environment.
 from __future__ import annotations
 
 from abc import abstractmethod
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import ClassVar, Self
 from urllib.parse import urlencode
 
-from tidemark.errors import ServiceError
 from tidemark.services.base import Service, ServiceContext, files_below
 from tidemark.services.http import fetch
 from tidemark.services.iceberg.backends import POOL
@@ -20,7 +20,7 @@ from tidemark.services.own import JavaServer
 from tidemark.services.postgres import Postgres
 from tidemark.services.programs.java import COMMON_OPTIONS, JAVA
 from tidemark.services.programs.process import Child, free_ports, same_or_free
-from tidemark.services.programs.tools import tool_environment, tool_program
+from tidemark.services.programs.tools import tool_packages, tool_program
 from tidemark.services.seaweedfs import REGION, InBucket, SeaweedFS
 
 SECANTUSDB = "secantusdb"
@@ -49,14 +49,11 @@ class SecantusDB(Service):
 
     @property
     def _packages(self) -> Path:
-        return tool_environment(SECANTUSDB, self.workspace) / "lib"
+        return tool_packages(SECANTUSDB, self.workspace)
 
     def version(self) -> str:
-        named = [path.name for path in self._packages.glob("python*/site-packages/*.dist-info")]
-        found = [name.split("-")[1] for name in named if name.lower().startswith(f"{SECANTUSDB}-")]
-        if len(found) != 1:
-            raise ServiceError(f"{self.title}: {self._packages} holds {len(found)} of it; expected one.")
-        return found[0].removesuffix(".dist")
+        (found,) = distributions(name=SECANTUSDB, path=[str(self._packages)])
+        return found.version
 
     def _program_files(self) -> tuple[Path, ...]:
         return files_below(self._packages)
