@@ -21,7 +21,7 @@ from tidemark.systems.base import OPEN_TABLE, Capability, Context, Durability, O
 from tidemark.systems.full_durability import DurabilityOptions, FullDurability
 from tidemark.systems.releases import Client, Release
 from tidemark.systems.tables import Committed, footprint_of
-from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, IdempotencyKey, TableWriter
+from tidemark.systems.writers import CommitStatus, DataFile, IdempotencyKey, OpenedBy, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,28 +117,23 @@ OVERTAKEN = "commit conflict for version"  # in Lance's message after its last r
 MISFIT = "append with different schema"
 
 
-@dataclass(frozen=True, slots=True)
-class LanceClientFactory(ClientFactory):
-    location: str
-    packages: tuple[str, ...]  # folders with Lance's packages
-    retries: int | None  # of a commit that lost to another one; None: Lance's default
-
-    def open(self) -> LanceWriter:
-        take(self.packages)
-        import lance
-
-        return LanceWriter(self, lance.dataset(self.location))
-
-
 class LanceWriter(TableWriter):
-    def __init__(self, client_factory: LanceClientFactory, table: LanceDataset) -> None:
+    """Writer with a handle of its own unless it gets a `table`; `packages` are folders with Lance's packages.
+
+    `retries` are those of a commit that lost to another one; None: Lance's default.
+    """
+
+    def __init__(
+        self, location: str, packages: tuple[str, ...], retries: int | None, table: LanceDataset | None = None
+    ) -> None:
+        take(packages)
         import lance
         from lance import fragment
 
-        self.table = table
-        self._folder = Path(client_factory.location, DATA)
+        self.table = lance.dataset(location) if table is None else table
+        self._folder = Path(location, DATA)
         self._append, self._lance, self._fragment = lance.write_dataset, lance, fragment
-        self._retries = client_factory.retries
+        self._retries = retries
 
     def write(self, rows: pa.Table) -> None:
         # With the same handle, Lance only looks for commits after its version.
@@ -256,16 +251,17 @@ class Lance(FullDurability):
         import lance
 
         table = lance.write_dataset(schema.empty_table(), str(self._location))
-        self._writer = LanceWriter(self.client_factory(), table)
+        self._writer = LanceWriter(**self.client_factory().values, table=table)
         self._append = self._writer.write
         self._keep_promise_below(self._location)
 
     def write(self, rows: pa.Table) -> None:
         self._append(rows)
 
-    def client_factory(self) -> LanceClientFactory:
-        packages = tuple(str(folder) for folder in self.context.tools.values())
-        return LanceClientFactory(str(self._location), packages, self.options.commit_retries)
+    def client_factory(self) -> OpenedBy[LanceWriter]:
+        packages = tuple(map(str, self.context.tools.values()))
+        values = {"location": str(self._location), "packages": packages, "retries": self.options.commit_retries}
+        return OpenedBy(LanceWriter, values)
 
     @property
     def reader(self) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import datetime
 from http.client import HTTPConnection
 from math import isfinite
@@ -23,7 +22,7 @@ from tidemark.services.base import Service
 from tidemark.services.opensearch import OpenSearch
 from tidemark.systems.base import Context, Durability, PerWrite
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.writers import ClientFactory, TableWriter
+from tidemark.systems.writers import OpenedBy, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,16 +100,6 @@ class OpenSearchClient(TableWriter):
         self._connection.close()  # the next request opens it again
 
 
-@dataclass(frozen=True, slots=True)
-class OpenSearchFactory(ClientFactory):
-    host: str
-    port: int
-    index: str
-
-    def open(self) -> OpenSearchClient:
-        return OpenSearchClient(self.host, self.port, self.index)
-
-
 class OpenSearchIndex(TableSystem):
     name: ClassVar[str] = "opensearch"
     title: ClassVar[str] = "OpenSearch (stand-in)"
@@ -157,8 +146,9 @@ class OpenSearchIndex(TableSystem):
     def write(self, rows: pa.Table) -> None:
         self._client.write(rows)
 
-    def client_factory(self) -> OpenSearchFactory:
-        return OpenSearchFactory(*self.context.server(OpenSearch).host_and_port(), self._index)
+    def client_factory(self) -> OpenedBy[OpenSearchClient]:
+        host, port = self.context.server(OpenSearch).host_and_port()
+        return OpenedBy(OpenSearchClient, {"host": host, "port": port, "index": self._index})
 
     def reconnect(self) -> None:
         self._client = self.client_factory().open()

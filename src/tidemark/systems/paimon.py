@@ -20,7 +20,7 @@ from tidemark.systems.base import OPEN_TABLE, Capability, Context, Durability, O
 from tidemark.systems.full_durability import DurabilityOptions, FullDurability
 from tidemark.systems.releases import Client, Release
 from tidemark.systems.tables import Committed, and_pyarrow, footprint_of, read_ids
-from tidemark.systems.writers import ClientFactory, CommitStatus, IdempotencyKey, TableWriter, commit_retries_option
+from tidemark.systems.writers import CommitStatus, IdempotencyKey, OpenedBy, TableWriter, commit_retries_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,19 +87,12 @@ def folder_of(warehouse: Path) -> Path:
     return warehouse / f"{DATABASE}.db" / TABLE_NAME
 
 
-@dataclass(frozen=True, slots=True)
-class PaimonClientFactory(ClientFactory):
-    warehouse: Path
-
-    def open(self) -> PaimonWriter:
-        return PaimonWriter(self.warehouse, open_catalog(self.warehouse).get_table(f"{DATABASE}.{TABLE_NAME}"))
-
-
 class PaimonWriter(TableWriter):
     """Stream writer, whose commits have a user that is unique to it, and an increasing number."""
 
-    def __init__(self, warehouse: Path, table: Any) -> None:
-        self._folder, self._table = folder_of(warehouse), table
+    def __init__(self, warehouse: Path) -> None:
+        self._folder = folder_of(warehouse)
+        self._table = open_catalog(warehouse).get_table(f"{DATABASE}.{TABLE_NAME}")
         self._user, self._number = secrets.token_hex(16), 0
         self._begin(self._user)
 
@@ -189,21 +182,22 @@ class Paimon(FullDurability):
     def create(self, schema: pa.Schema) -> None:
         from pypaimon import Schema
 
-        catalog, name = open_catalog(self.context.directory), f"{DATABASE}.{TABLE_NAME}"
+        catalog = open_catalog(self.context.directory)
         catalog.create_database(DATABASE, False)
         options = {"bucket": "-1", "file.format": "parquet", "file.compression": self.context.compression}
         if self.options.commit_retries is not None:
             options["commit.max-retries"] = str(self.options.commit_retries)
-        catalog.create_table(name, Schema.from_pyarrow_schema(schema, options=options), False)
-        self._writer = PaimonWriter(self.context.directory, catalog.get_table(name))
+        made_of = Schema.from_pyarrow_schema(schema, options=options)
+        catalog.create_table(f"{DATABASE}.{TABLE_NAME}", made_of, False)
+        self._writer = PaimonWriter(self.context.directory)
         self._append = self._writer.write
         self._keep_promise_below(self._folder)
 
     def write(self, rows: pa.Table) -> None:
         self._append(rows)
 
-    def client_factory(self) -> ClientFactory:
-        return PaimonClientFactory(self.context.directory)
+    def client_factory(self) -> OpenedBy[PaimonWriter]:
+        return OpenedBy(PaimonWriter, {"warehouse": self.context.directory})
 
     @property
     def reader(self) -> str:

@@ -7,7 +7,6 @@ another process than the one that created it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import uuid4
@@ -15,7 +14,7 @@ from uuid import uuid4
 from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import Context, Durability, take
 from tidemark.systems.tables import TableSystem, and_pyarrow, count_and_bytes, read_ids
-from tidemark.systems.writers import ClientFactory, TableWriter
+from tidemark.systems.writers import OpenedBy, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +23,9 @@ ROWS = "rows"
 
 
 class DataFusionWriter(TableWriter):
-    def __init__(self, folder: str, codec: str) -> None:
+    def __init__(self, packages: tuple[str, ...], folder: str, codec: str) -> None:
+        """Write to `folder`; `packages` are folders with DataFusion's packages."""
+        take(packages)
         from datafusion import SessionContext
 
         self._folder, self._codec = folder, codec
@@ -36,17 +37,6 @@ class DataFusionWriter(TableWriter):
             frame.write_parquet(f"{self._folder}/{uuid4().hex}.parquet", self._codec)
         finally:
             self._session.deregister_table(ROWS)  # which would keep the rows in memory
-
-
-@dataclass(frozen=True, slots=True)
-class DataFusionFactory(ClientFactory):
-    packages: tuple[str, ...]  # folders with DataFusion's packages
-    folder: str
-    codec: str
-
-    def open(self) -> TableWriter:
-        take(self.packages)
-        return DataFusionWriter(self.folder, self.codec)
 
 
 class ParquetDataFusion(TableSystem):
@@ -77,9 +67,10 @@ class ParquetDataFusion(TableSystem):
     def write(self, rows: pa.Table) -> None:
         self._writer.write(rows)
 
-    def client_factory(self) -> ClientFactory:
+    def client_factory(self) -> OpenedBy[DataFusionWriter]:
         packages = tuple(map(str, self.context.tools.values()))
-        return DataFusionFactory(packages, str(self.context.directory), self.context.codec)
+        values = {"packages": packages, "folder": str(self.context.directory), "codec": self.context.codec}
+        return OpenedBy(DataFusionWriter, values)
 
     @property
     def reader(self) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -119,3 +119,14 @@ class ClientFactory(ABC):
 
     @abstractmethod
     def open(self) -> TableWriter: ...
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedBy[W: TableWriter](ClientFactory):
+    """Factory of clients that `writer`, a class of a module, makes of `values`."""
+
+    writer: Callable[..., W]
+    values: Mapping[str, Any] = field(repr=False)  # may hold secrets
+
+    def open(self) -> W:
+        return self.writer(**self.values)

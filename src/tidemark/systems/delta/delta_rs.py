@@ -8,7 +8,6 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,7 +19,7 @@ from tidemark.systems.delta.table import CLIENT_INTERVAL, LOG, NO_SERVICE, TIMEO
 from tidemark.systems.duckdb_client import DuckDBReadClient
 from tidemark.systems.object_store import HTTPFS
 from tidemark.systems.tables import Filter, with_id
-from tidemark.systems.writers import ClientFactory, CommitStatus, DataFile, IdempotencyKey, TableWriter
+from tidemark.systems.writers import CommitStatus, DataFile, IdempotencyKey, OpenedBy, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,27 +29,20 @@ if TYPE_CHECKING:
 OVERTAKEN = "Failed to commit transaction"  # in delta-rs's message after its last retry
 
 
-@dataclass(frozen=True, slots=True)
-class DeltaRsClientFactory(ClientFactory):
-    location: str
-    access: dict[str, str] | None = field(repr=False)  # to the storage; None for the local disk
-    codec: str
-    retries: int | None  # of a commit that lost to another one; None: delta-rs's default
-
-    def open(self) -> DeltaRsWriter:
-        from deltalake import DeltaTable
-
-        return DeltaRsWriter(self, DeltaTable(self.location, storage_options=self.access))
-
-
 class DeltaRsWriter(TableWriter):
-    def __init__(self, client_factory: DeltaRsClientFactory, table: Table) -> None:
-        from deltalake import CommitProperties, WriterProperties, exceptions, write_deltalake
+    """Writer with a handle of its own unless it gets a `table`; `access` to the storage is None for the local disk.
 
-        self.table = table
-        self._location, self._codec = client_factory.location, client_factory.codec
-        self.properties = WriterProperties(compression=client_factory.codec.upper())  # type: ignore[arg-type]
-        self._retries = retries = client_factory.retries
+    `retries` are those of a commit that lost to another one; None: delta-rs's default.
+    """
+
+    def __init__(
+        self, location: str, access: dict[str, str] | None, codec: str, retries: int | None, table: Table | None = None
+    ) -> None:
+        from deltalake import CommitProperties, DeltaTable, WriterProperties, exceptions, write_deltalake
+
+        self.table = DeltaTable(location, storage_options=access) if table is None else table
+        self._location, self._codec, self._retries = location, codec, retries
+        self.properties = WriterProperties(compression=codec.upper())  # type: ignore[arg-type]
         self._commit = None if retries is None else CommitProperties(max_commit_retries=retries)
         self._conflict = exceptions.CommitFailedError
         self._certain = (exceptions.SchemaMismatchError, exceptions.TableNotFoundError)
@@ -188,7 +180,7 @@ class DeltaRs(DeltaTable):
 
     def create(self, schema: pa.Schema) -> None:
         table = self._create(schema)
-        self._writer = DeltaRsWriter(self._entrance(), table)
+        self._writer = DeltaRsWriter(**self._values(), table=table)
         self._append = self._writer.write
 
     def write(self, rows: pa.Table) -> None:
@@ -213,11 +205,12 @@ class DeltaRs(DeltaTable):
         assert self._writer is not None
         self._writer.table.alter.add_columns(Field(name, PrimitiveType("long")))
 
-    def client_factory(self) -> ClientFactory:
-        return self._entrance()
+    def client_factory(self) -> OpenedBy[DeltaRsWriter]:
+        return OpenedBy(DeltaRsWriter, self._values())
 
-    def _entrance(self) -> DeltaRsClientFactory:
-        return DeltaRsClientFactory(self._location, self._access(), self.context.codec, self.options.commit_retries)
+    def _values(self) -> dict[str, Any]:
+        place = {"location": self._location, "access": self._access()}
+        return {**place, "codec": self.context.codec, "retries": self.options.commit_retries}
 
     @property
     def reader(self) -> str:

@@ -13,9 +13,10 @@ from tidemark.systems.duckdb_table import DuckDBSystem
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.catalog import EXTENSIONS, attachments, refuses
 from tidemark.systems.iceberg.catalog import SQL_CATALOG as CATALOG
-from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergClientFactory
+from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergWriter
 from tidemark.systems.iceberg.table import TABLE, IcebergOptions, IcebergTable
 from tidemark.systems.tables import Committed, TableSystem
+from tidemark.systems.writers import OpenedBy
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,8 +108,9 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
                 found.append(Committed(float(snapshot.timestamp_ms), rows))
         return found
 
-    def maintainer(self) -> PyIcebergClientFactory:
-        return PyIcebergClientFactory(self._access(self.folder), self.identifier, self.context.threads)
+    def maintainer(self) -> OpenedBy[PyIcebergWriter]:
+        values = {"access": self._access(self.folder), "table": self.identifier, "threads": self.context.threads}
+        return OpenedBy(PyIcebergWriter, values)
 
     @property
     def reader(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from tidemark.systems import duckdb_client
@@ -17,7 +17,7 @@ from tidemark.systems.iceberg.catalog import SQL_CATALOG as CATALOG
 from tidemark.systems.iceberg.table import TABLE as TABLE_NAME
 from tidemark.systems.iceberg.table import IcebergOptions, IcebergTable, set_workers, workers
 from tidemark.systems.tables import Filter, with_id
-from tidemark.systems.writers import ClientFactory, CommitStatus, IdempotencyKey, TableWriter, commit_retries_option
+from tidemark.systems.writers import CommitStatus, IdempotencyKey, OpenedBy, TableWriter, commit_retries_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -143,8 +143,9 @@ class IcebergPyIceberg(IcebergTable):
         with self._table.update_schema() as change:
             change.add_column(name, LongType())
 
-    def client_factory(self) -> ClientFactory:
-        return PyIcebergClientFactory(self._access(self.folder), self.identifier, self.context.threads)
+    def client_factory(self) -> OpenedBy[PyIcebergWriter]:
+        values = {"access": self._access(self.folder), "table": self.identifier, "threads": self.context.threads}
+        return OpenedBy(PyIcebergWriter, values)
 
     def _append_and_expire(self, rows: pa.Table) -> None:
         assert self._table is not None
@@ -208,18 +209,8 @@ class IcebergPyIceberg(IcebergTable):
 TOKEN = "tidemark.token"  # in a snapshot's summary
 
 
-@dataclass(frozen=True, slots=True)
-class PyIcebergClientFactory(ClientFactory):
-    access: Mapping[str, str] = field(repr=False)
-    table: tuple[str, str]
-    threads: int
-
-    def open(self) -> PyIcebergWriter:
-        return PyIcebergWriter(self)
-
-
 class PyIcebergWriter(TableWriter):
-    def __init__(self, client_factory: PyIcebergClientFactory) -> None:
+    def __init__(self, access: Mapping[str, str], table: tuple[str, str], threads: int) -> None:
         from pyiceberg import exceptions
 
         self._conflict = exceptions.CommitFailedException
@@ -231,8 +222,8 @@ class PyIcebergWriter(TableWriter):
             exceptions.ValidationError,
             ValueError,  # rows that do not fit the table
         )
-        set_workers(client_factory.threads)
-        self._table = pyiceberg_client.catalog(client_factory.access).load_table(client_factory.table)
+        set_workers(threads)
+        self._table = pyiceberg_client.catalog(access).load_table(table)
         self._attempts = 0
         pyiceberg_client.before_commits(self._table, self._count_attempt)
         self._append = self._table.append
