@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 from tidemark.systems.base import Capability, Context, Durability, PerWrite
 from tidemark.systems.catalogs.databases import Ask, open_sqlite, sqlite_settings
 from tidemark.systems.duckdb_client import DUCKDB, DuckDBReadClient, open_reader, reader_name
-from tidemark.systems.ducklake import catalog
-from tidemark.systems.ducklake.table import TABLE_NAME, DuckLakeTable, Inlining, SharedCatalog
+from tidemark.systems.ducklake.table import DuckLakeTable, Inlining, SharedCatalog
 from tidemark.systems.tables import count_and_bytes
 
 CATALOG_FILE = "catalog.ducklake"  # its WAL lies next to it, with this name as prefix
@@ -125,10 +124,9 @@ class DuckLakeSqlite(SharedCatalog):
     def _open_query(self) -> AbstractContextManager[Ask]:
         return open_sqlite(self._path)
 
-    def visible_rows(self) -> int:
+    def _open_look(self) -> AbstractContextManager[Ask]:
         # A lock would refuse the writer's commit (GIVES_UP, CLINGS). Without one, a commit is seen some ms too early.
-        with open_sqlite(self._path, locks=False) as ask:
-            return catalog.visible_rows(ask, TABLE_NAME)
+        return open_sqlite(self._path, locks=False)
 
     def settings(self) -> Mapping[str, str]:
         own = {f"SQLite {name}": value for name, value in sqlite_settings(self._path).items()}

@@ -17,8 +17,7 @@ from tidemark.services.quack import Quack, QuackCatalog
 from tidemark.systems.base import NONE_PER_WRITE, USERS_OWN, Capability, Context, Durability, Options, PerWrite
 from tidemark.systems.catalogs.databases import Ask, open_postgres
 from tidemark.systems.duckdb_client import DUCKDB, connect, literal, reader_name
-from tidemark.systems.ducklake import catalog
-from tidemark.systems.ducklake.table import DuckLakePostgresOptions, Inlining, SharedCatalog
+from tidemark.systems.ducklake.table import DuckLakePostgresOptions, Inlining, SharedCatalog, number_in
 from tidemark.systems.object_store import promise
 from tidemark.systems.postgres_catalog import POSTGRES_COMMIT, promised, shown, without_password
 
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+# Transactions that PostgreSQL rolled back in the catalog's database: commits that lost to others.
+REFUSED = "SELECT xact_rollback FROM pg_stat_database WHERE datname = current_database()"
 REFUSES_INFINITY = "DuckLake 0.3 cannot inline infinite numbers into PostgreSQL"
 FLUSHED_LOG = "The server flushes its log before it acknowledges the commit (synchronous_commit = on)"
 POSTGRES_DURABILITY = Durability(
@@ -88,8 +89,9 @@ class CatalogInPostgres(SharedCatalog):
         return open_postgres(self._postgres, self._database)
 
     def refused(self) -> int:
+        # A single writer has no such transactions. PostgreSQL counts those of a session once it has ended.
         with self._open_query() as ask:
-            return catalog.refused(ask)
+            return number_in(ask(REFUSED))
 
     @property
     def _catalog_address(self) -> str:

@@ -16,9 +16,8 @@ from tidemark.systems.base import FULL, TABLE, Capability, Context, Options, Per
 from tidemark.systems.catalogs.databases import Ask
 from tidemark.systems.duckdb_client import DUCKDB, identifier, literal
 from tidemark.systems.duckdb_table import DuckDBClientFactory, DuckDBSystem
-from tidemark.systems.ducklake import catalog
 from tidemark.systems.full_durability import DurabilityOptions
-from tidemark.systems.tables import Committed, and_pyarrow
+from tidemark.systems.tables import Committed, and_pyarrow, read_ids
 from tidemark.systems.writers import commit_retries_option
 
 if TYPE_CHECKING:
@@ -218,6 +217,47 @@ class DuckLakeTable(object_store.Stored, DuckDBSystem):
         return int(self._writer.execute(f"SELECT count(*) FROM {source}").fetchall()[0][0])
 
 
+# Queries on the tables of DuckLake's specification; all that is used is the same in its releases 0.3 and 1.0.
+DATA_FILES = f"""
+    SELECT file.path, file.path_is_relative, "table".path, "table".path_is_relative, schema.path,
+        schema.path_is_relative, lake.value
+    FROM ducklake_data_file AS file JOIN ducklake_table AS "table" USING (table_id)
+        JOIN ducklake_schema AS schema USING (schema_id), ducklake_metadata AS lake
+    WHERE "table".table_name = '{TABLE_NAME}' AND lake.key = 'data_path'
+        AND file.end_snapshot IS NULL AND "table".end_snapshot IS NULL AND schema.end_snapshot IS NULL
+"""
+ADDED = f"""
+    SELECT file.begin_snapshot, sum(file.record_count)
+    FROM ducklake_data_file AS file JOIN ducklake_table USING (table_id)
+    WHERE ducklake_table.table_name = '{TABLE_NAME}' GROUP BY 1
+"""
+CURRENT = f"""
+    SELECT coalesce(sum(file.record_count), 0) FROM ducklake_data_file AS file JOIN ducklake_table USING (table_id)
+    WHERE ducklake_table.table_name = '{TABLE_NAME}' AND file.end_snapshot IS NULL
+"""
+INLINED = f"""
+    SELECT inlined.table_name FROM ducklake_inlined_data_tables AS inlined JOIN ducklake_table USING (table_id)
+    WHERE ducklake_table.table_name = '{TABLE_NAME}' AND end_snapshot IS NULL
+"""
+DELETED = "SELECT count(*) FROM ducklake_delete_file WHERE end_snapshot IS NULL"
+
+
+def number_in(answer: Sequence[tuple[Any, ...]]) -> int:
+    ((number,),) = answer
+    return int(number)
+
+
+def data_file(row: tuple[Any, ...]) -> PurePath:
+    """Return a data file's path, which is relative to its table's, schema's and lake's in this order, or absolute."""
+    file, file_is_relative, table, table_is_relative, schema, schema_is_relative, lake = row
+    path = str(file)
+    for folder, is_relative in ((table, file_is_relative), (schema, table_is_relative), (lake, schema_is_relative)):
+        if not is_relative:
+            break
+        path = f"{folder.rstrip('/')}/{path}"
+    return object_store.path_of(path)
+
+
 class SharedCatalog(DuckLakeTable):
     """DuckLake with a catalog that several processes can use at once, and whose tables are read by SQL."""
 
@@ -234,6 +274,10 @@ class SharedCatalog(DuckLakeTable):
     def _open_query(self) -> AbstractContextManager[Ask]:
         """Return a context manager for SQL queries on the catalog's own tables, without DuckLake."""
 
+    def _open_look(self) -> AbstractContextManager[Ask]:
+        """Return a context manager for the queries of `visible_rows`."""
+        return self._open_query()
+
     @property
     @abstractmethod
     def _asks_by(self) -> str:
@@ -244,20 +288,43 @@ class SharedCatalog(DuckLakeTable):
         return and_pyarrow(self._asks_by)
 
     def ids(self) -> pa.ChunkedArray:
+        """Return the current `id` column, in files and inlined; raise SystemFailure if rows were deleted.
+
+        Tidemark never deletes any, and this reader does not apply deletes.
+        """
+        import pyarrow as pa
+
         with self._open_query() as ask:
-            return catalog.ids(ask, TABLE_NAME, self.folder and self.folder.file_system())
+            if deleted := number_in(ask(DELETED)):
+                raise SystemFailure(
+                    f"DuckLake: {deleted} files of deleted rows are in the catalog, where rows are only added."
+                )
+            chunks = read_ids(map(data_file, ask(DATA_FILES)), self.folder and self.folder.file_system()).chunks
+            for (inlined,) in ask(INLINED):
+                rows = ask(f"SELECT id FROM {identifier(inlined)} WHERE end_snapshot IS NULL")
+                chunks.append(pa.array([number for (number,) in rows], pa.int64()))
+        return pa.chunked_array(chunks, pa.int64())
 
     def commits(self) -> int:
         with self._open_query() as ask:
-            return catalog.commits(ask)
+            return number_in(ask("SELECT count(*) FROM ducklake_snapshot"))
 
     def visible_rows(self) -> int:
-        with self._open_query() as ask:
-            return catalog.visible_rows(ask, TABLE_NAME)
+        # One query counts both, files and inlined rows: between two, a flush would move rows from one to the other.
+        with self._open_look() as ask:
+            counts = [CURRENT]
+            for (inlined,) in ask(INLINED):
+                counts.append(f"SELECT count(*) FROM {identifier(inlined)} WHERE end_snapshot IS NULL")
+            return number_in(ask(f"SELECT {' + '.join(f'({each})' for each in counts)}"))
 
     def history(self) -> Sequence[Committed]:
         with self._open_query() as ask:
-            return catalog.history(ask, TABLE_NAME, self.milliseconds)
+            counted: dict[int, int] = dict(ask(ADDED))
+            for (inlined,) in ask(INLINED):
+                for snapshot, count in ask(f"SELECT begin_snapshot, count(*) FROM {identifier(inlined)} GROUP BY 1"):
+                    counted[snapshot] = counted.get(snapshot, 0) + count
+            made: dict[int, float] = dict(ask(f"SELECT snapshot_id, {self.milliseconds} FROM ducklake_snapshot"))
+        return [Committed(float(made[number]), int(counted[number])) for number in sorted(counted) if number in made]
 
     def _attachments(self) -> tuple[str, ...]:
         return (*super()._attachments(), *self.options.statements)
