@@ -11,13 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tidemark.dataset import DatasetSettings, Provenance, acquire, make_dataset, prepare
+from tidemark.dataset import Provenance, acquire, make_dataset, prepare
 from tidemark.dataset.files import full_disk_named, replacing
 from tidemark.dataset.model import GREEN, raw_schema
 from tidemark.dataset.prepare import ROW_GROUP_ROWS
 from tidemark.dataset.synthetic import Layout, chunk, write_replica
 from tidemark.errors import DatasetError, DiskFull
 from tidemark.paths import Workspace
+from tidemark.settings import DatasetConfig
 
 SOME = pa.Table.from_batches([chunk(Layout.of(500, 9), 0, 500)])
 
@@ -34,7 +35,7 @@ def month(path: Path, table: pa.Table = SOME) -> Path:
 
 def prepared(workspace: Workspace, *paths: Path, rows: int | None = None) -> tuple[pa.Table, Provenance]:
     target = workspace.data / "prepared" / "trips.parquet"
-    provenance = make_dataset(DatasetSettings(paths=paths, rows=rows), workspace, target)
+    provenance = make_dataset(DatasetConfig(path=paths, rows=rows), 0, workspace, target)
     assert Provenance.read(target.with_name("dataset.json")) == provenance
     assert sorted(path.name for path in target.parent.iterdir()) == ["dataset.json", "trips.parquet"]
     return pq.read_table(target), provenance
@@ -141,7 +142,7 @@ def test_a_replica_with_a_flipped_bit_is_found_by_its_page_checksums(workspace: 
 
 
 def test_the_same_trips_make_the_same_file(workspace: Workspace, tmp_path: Path) -> None:
-    acquired = acquire(DatasetSettings(paths=(month(tmp_path / "m.parquet"),)), workspace)
+    acquired = acquire(DatasetConfig(path=(month(tmp_path / "m.parquet"),)), 0, workspace)
     targets = [tmp_path / name / "trips.parquet" for name in ("one", "two")]
     one, two = (prepare(acquired, target) for target in targets)
     assert targets[0].read_bytes() == targets[1].read_bytes()

@@ -13,12 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tidemark.dataset import DatasetSettings, acquire
+from tidemark.dataset import acquire
 from tidemark.dataset.download import ATTEMPTS, Pinned, can_download, download
 from tidemark.dataset.model import GREEN, raw_schema
 from tidemark.dataset.synthetic import write_replica
 from tidemark.errors import ConfigError, DatasetError, HashMismatch
 from tidemark.paths import Workspace
+from tidemark.settings import DatasetConfig
 
 FILE = "yellow_tripdata_2025-11.parquet"
 ROWS = 3000
@@ -195,14 +196,14 @@ def test_can_download_reports_reachability(pinned: Pinned, offline: Pinned, beha
 
 def test_auto_uses_the_given_path(workspace: Workspace, offline: Pinned, tmp_path: Path) -> None:
     write_replica(tmp_path / "mine.parquet", 10, 1)
-    acquired = acquire(DatasetSettings(paths=(tmp_path / "mine.parquet",)), workspace, offline)
+    acquired = acquire(DatasetConfig(path=(tmp_path / "mine.parquet",)), 0, workspace, offline)
     assert (acquired.source, acquired.name, acquired.rows, acquired.synthetic) == ("path", "mine", 10, False)
     assert acquired.sha256 == hashlib.sha256((tmp_path / "mine.parquet").read_bytes()).hexdigest()
 
 
 def test_missing_path_is_an_error_even_in_auto(workspace: Workspace, offline: Pinned, tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="no such file"):
-        acquire(DatasetSettings(paths=(tmp_path / "absent.parquet",)), workspace, offline)
+        acquire(DatasetConfig(path=(tmp_path / "absent.parquet",)), 0, workspace, offline)
     assert not (workspace.data / "synthetic").exists()
 
 
@@ -211,15 +212,15 @@ def test_months_of_two_kinds_are_refused(workspace: Workspace, tmp_path: Path) -
     pq.write_table(pa.table([pa.nulls(2, each.type) for each in schema], schema=schema), tmp_path / "g.parquet")
     write_replica(tmp_path / "y.parquet", 10, 1)
     with pytest.raises(DatasetError, match=r"g\.parquet: a green month, but .*y\.parquet is a yellow one"):
-        acquire(DatasetSettings(paths=(tmp_path / "y.parquet", tmp_path / "g.parquet")), workspace)
+        acquire(DatasetConfig(path=(tmp_path / "y.parquet", tmp_path / "g.parquet")), 0, workspace)
 
 
 def test_digest_of_several_months_depends_on_their_order(workspace: Workspace, tmp_path: Path) -> None:
     paths = tmp_path / "a.parquet", tmp_path / "b.parquet"
     for seed, path in enumerate(paths):
         write_replica(path, 10, seed)
-    one = acquire(DatasetSettings(paths=paths), workspace)
-    other = acquire(DatasetSettings(paths=paths[::-1]), workspace)
+    one = acquire(DatasetConfig(path=paths), 0, workspace)
+    other = acquire(DatasetConfig(path=paths[::-1]), 0, workspace)
     assert one.name == "a and 1 more"
     assert len({one.sha256, other.sha256, one.raw[0].sha256}) == 3
 
@@ -228,7 +229,7 @@ def test_auto_uses_the_verified_raw_file(
     workspace: Workspace, offline: Pinned, raw: Path, behaviour: Behaviour
 ) -> None:
     (raw / FILE).write_bytes(behaviour.content)
-    acquired = acquire(DatasetSettings(), workspace, offline)
+    acquired = acquire(DatasetConfig(), 0, workspace, offline)
     assert (acquired.source, acquired.rows) == ("raw", ROWS)
     assert acquired.notes == ("path: none is given in dataset.path",)
 
@@ -236,10 +237,10 @@ def test_auto_uses_the_verified_raw_file(
 def test_auto_downloads_a_missing_file_and_finds_it_the_next_time(
     workspace: Workspace, pinned: Pinned, behaviour: Behaviour, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first = acquire(DatasetSettings(), workspace, pinned)
+    first = acquire(DatasetConfig(), 0, workspace, pinned)
     assert (first.source, first.sha256) == ("download", pinned.sha256)
     assert "dataset: raw: data/raw/yellow_tripdata_2025-11.parquet: no such file" in capsys.readouterr().err
-    assert acquire(DatasetSettings(), workspace, pinned).source == "raw"
+    assert acquire(DatasetConfig(), 0, workspace, pinned).source == "raw"
     assert len(behaviour.asked) == 1
 
 
@@ -247,7 +248,7 @@ def test_a_wrong_raw_file_is_reported_and_set_aside_by_the_download(
     workspace: Workspace, pinned: Pinned, raw: Path
 ) -> None:
     (raw / FILE).write_bytes(b"PAR1 something else")
-    acquired = acquire(DatasetSettings(), workspace, pinned)
+    acquired = acquire(DatasetConfig(), 0, workspace, pinned)
     assert acquired.source == "download"
     assert "has sha256" in acquired.notes[1]
     assert (raw / f"{FILE}.replaced").read_bytes() == b"PAR1 something else"
@@ -257,7 +258,7 @@ def test_auto_falls_back_to_the_replica_and_reports_why(
     workspace: Workspace, offline: Pinned, raw: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (raw / FILE).write_bytes(b"wrong")
-    acquired = acquire(DatasetSettings(synthetic_rows=50, seed=6), workspace, offline)
+    acquired = acquire(DatasetConfig(synthetic_rows=50), 6, workspace, offline)
     assert (acquired.source, acquired.synthetic, acquired.rows) == ("synthetic", True, 50)
     assert [note.split(":")[0] for note in acquired.notes] == ["path", "raw", "download", "synthetic"]
     assert "not reachable" in acquired.notes[2]
@@ -272,7 +273,7 @@ def test_auto_does_not_keep_a_download_with_another_hash(
     workspace: Workspace, pinned: Pinned, behaviour: Behaviour
 ) -> None:
     behaviour.content = behaviour.content[:-1] + b"?"
-    acquired = acquire(DatasetSettings(synthetic_rows=5), workspace, pinned)
+    acquired = acquire(DatasetConfig(synthetic_rows=5), 0, workspace, pinned)
     assert acquired.source == "synthetic"
     assert pinned.sha256 in acquired.notes[2]
     assert names(workspace.data / "raw") == []
@@ -280,27 +281,18 @@ def test_auto_does_not_keep_a_download_with_another_hash(
 
 def test_explicit_sources_do_not_fall_back(workspace: Workspace, offline: Pinned) -> None:
     with pytest.raises(DatasetError, match=r"data/raw/.*no such file"):
-        acquire(DatasetSettings(source="raw"), workspace, offline)
+        acquire(DatasetConfig(source="raw"), 0, workspace, offline)
     with pytest.raises(DatasetError, match=r"not reachable.*data/raw.*dataset\.path.*synthetic"):
-        acquire(DatasetSettings(source="download"), workspace, offline)
+        acquire(DatasetConfig(source="download"), 0, workspace, offline)
     assert not (workspace.data / "synthetic").exists()
 
 
 def test_wrong_raw_file_is_refused_if_requested(workspace: Workspace, offline: Pinned, raw: Path) -> None:
     (raw / FILE).write_bytes(b"wrong")
     with pytest.raises(DatasetError, match=r"has sha256 \w+, the pinned file \w+; it is not used"):
-        acquire(DatasetSettings(source="raw"), workspace, offline)
+        acquire(DatasetConfig(source="raw"), 0, workspace, offline)
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"source": "moon"}, r"dataset\.source.*found 'moon'; allowed: auto, path"),
-        ({"source": "path"}, r"dataset\.path.*found nothing"),
-        ({"rows": 0}, r"dataset\.rows.*found 0"),
-        ({"synthetic_rows": 0}, r"dataset\.synthetic_rows.*found 0"),
-    ],
-)
-def test_invalid_settings_are_refused(settings: dict[str, object], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
-        DatasetSettings(**settings)  # type: ignore[arg-type]
+def test_source_path_needs_a_path(workspace: Workspace) -> None:
+    with pytest.raises(ConfigError, match=r"dataset\.path.*found nothing"):
+        acquire(DatasetConfig(source="path"), 0, workspace)

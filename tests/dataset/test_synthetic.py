@@ -17,7 +17,6 @@ from tidemark.dataset import distribution as known
 from tidemark.dataset.draws import category_table, proportional, quantile_table, shuffled
 from tidemark.dataset.model import YELLOW, check, raw_schema
 from tidemark.dataset.synthetic import Layout, chunk, write_replica
-from tidemark.errors import ConfigError
 
 METERED_ONLY = ["passenger_count", "RatecodeID", "store_and_fwd_flag", "congestion_surcharge", "Airport_fee"]
 ROWS = 120_000
@@ -71,11 +70,6 @@ def test_any_number_of_rows_makes_a_month_that_passes_the_check(tmp_path: Path, 
     write_replica(path, rows, 0)
     found = check(path)
     assert (found.rows, found.kind, found.columns, found.unknown) == (rows, YELLOW, YELLOW.columns, ())
-
-
-def test_zero_rows_are_refused() -> None:
-    with pytest.raises(ConfigError, match=r"synthetic_rows.*found 0.*1 or more"):
-        Layout.of(0, 1)
 
 
 def test_columns_types_and_order_are_those_of_the_month(trips: pa.Table) -> None:

@@ -120,12 +120,10 @@ def dataset(
 ) -> None:
     """Acquire the trips, check them, and give each an id."""
     with logged(log):
-        from tidemark.dataset import DatasetSettings, make_dataset
+        from tidemark.dataset import make_dataset
 
         settings = planned_config(config)
-        chosen = settings.dataset
-        wanted = DatasetSettings(chosen.source, chosen.paths, chosen.rows, chosen.synthetic_rows, settings.seed)  # type: ignore[arg-type]
-        made = make_dataset(wanted, Workspace(Path.cwd()), target / "trips.parquet")
+        made = make_dataset(settings.dataset, settings.seed, Workspace(Path.cwd()), target / "trips.parquet")
         why = f"; {log} says why" if log else ""
         kind = f"SYNTHETIC replica{why}" if made.synthetic else made.source
         tell(f"dataset: {made.name}, {made.rows:,} trips ({kind})")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal, get_args
 
 from tidemark.dataset.download import YELLOW_2025_11, Pinned, download
 from tidemark.dataset.files import sha256_of
@@ -16,29 +17,9 @@ from tidemark.errors import ConfigError, DatasetError, HashMismatch
 from tidemark.paths import Workspace
 from tidemark.progress import put_aside
 from tidemark.runs.dataset import RawFile
+from tidemark.settings import DatasetConfig
 
-Source = Literal["auto", "path", "raw", "download", "synthetic"]
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetSettings:
-    """Selection of trips; `rows` keeps the first of them, `seed` and `synthetic_rows` define the replica."""
-
-    source: Source = "auto"
-    paths: tuple[Path, ...] = ()
-    rows: int | None = None
-    synthetic_rows: int = YELLOW_2025_11.rows
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.source not in get_args(Source):
-            raise ConfigError(f"key 'dataset.source': found '{self.source}'; allowed: {', '.join(get_args(Source))}.")
-        if self.source == "path" and not self.paths:
-            raise ConfigError("key 'dataset.path': found nothing, but dataset.source is 'path'; give a file.")
-        if self.rows is not None and self.rows < 1:
-            raise ConfigError(f"key 'dataset.rows': found {self.rows}; allowed: 1 or more, or null for all.")
-        if self.synthetic_rows < 1:
-            raise ConfigError(f"key 'dataset.synthetic_rows': found {self.synthetic_rows}; allowed: 1 or more.")
+type Step = Callable[[Workspace, Pinned, tuple[str, ...]], Acquired]  # the notes are why earlier ones failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +33,7 @@ class Acquired:
 
     files: tuple[TripFile, ...]
     raw: tuple[RawFile, ...]
-    source: Source
+    source: str
     name: str
     synthetic: bool
     notes: tuple[str, ...]
@@ -72,27 +53,30 @@ class Acquired:
         return hashlib.sha256("".join(f"{file.sha256}  {file.name}\n" for file in self.raw).encode()).hexdigest()
 
 
-def acquire(settings: DatasetSettings, workspace: Workspace, pinned: Pinned = YELLOW_2025_11) -> Acquired:
-    """Acquire the trips that `settings` select.
+def acquire(chosen: DatasetConfig, seed: int, workspace: Workspace, pinned: Pinned = YELLOW_2025_11) -> Acquired:
+    """Acquire the trips that are `chosen`; `seed` is the replica's.
 
     `auto` takes the first of path, data/raw, download, replica that can supply them, and reports on stderr
     which one it took and why the earlier ones failed. A given path that fails is an error even then, and any
     other source raises DatasetError or HashMismatch instead of falling back to the next.
     """
-    if settings.source == "path" or (settings.source == "auto" and settings.paths):
-        return _told(_from_paths(settings))
-    steps = {"raw": _from_raw, "download": _from_download, "synthetic": _from_replica}
-    if settings.source in steps:
-        return _told(steps[settings.source](settings, workspace, pinned, ()))
+    if chosen.source == "path" and not chosen.paths:
+        raise ConfigError("key 'dataset.path': found nothing, but dataset.source is 'path'; give a file.")
+    if chosen.source == "path" or (chosen.source == "auto" and chosen.paths):
+        return _told(_from_paths(chosen.paths))
+    replica = partial(_from_replica, chosen.synthetic_rows, seed)
+    steps: dict[str, Step] = {"raw": _from_raw, "download": _from_download, "synthetic": replica}
+    if chosen.source in steps:
+        return _told(steps[chosen.source](workspace, pinned, ()))
     notes = ["path: none is given in dataset.path"]
     say(notes[-1])
     for name in ("raw", "download"):
         try:
-            return _told(steps[name](settings, workspace, pinned, tuple(notes)))
+            return _told(steps[name](workspace, pinned, tuple(notes)))
         except (DatasetError, HashMismatch) as error:
             notes.append(f"{name}: {error}")
         say(notes[-1])
-    return _told(_from_replica(settings, workspace, pinned, tuple(notes)))
+    return _told(replica(workspace, pinned, tuple(notes)))
 
 
 def say(line: str) -> None:
@@ -111,14 +95,14 @@ def _raw(file: TripFile, sha256: str) -> RawFile:
     return RawFile(file.path.name, file.rows, file.path.stat().st_size, sha256)
 
 
-def _from_paths(settings: DatasetSettings) -> Acquired:
-    files = check_all(settings.paths)
+def _from_paths(paths: tuple[Path, ...]) -> Acquired:
+    files = check_all(paths)
     raw = tuple(_raw(file, sha256_of(file.path)) for file in files)
     name = files[0].path.stem if len(files) == 1 else f"{files[0].path.stem} and {len(files) - 1} more"
     return Acquired(files, raw, "path", name, synthetic=False, notes=())
 
 
-def _from_raw(_: DatasetSettings, workspace: Workspace, pinned: Pinned, notes: tuple[str, ...]) -> Acquired:
+def _from_raw(workspace: Workspace, pinned: Pinned, notes: tuple[str, ...]) -> Acquired:
     path = workspace.data / "raw" / pinned.file
     place = f"data/raw/{pinned.file}"  # notes are published with results, so they must not name folders of this machine
     if not path.exists():
@@ -133,18 +117,17 @@ def _from_raw(_: DatasetSettings, workspace: Workspace, pinned: Pinned, notes: t
     return Acquired((file,), (_raw(file, found),), "raw", Path(pinned.file).stem, synthetic=False, notes=notes)
 
 
-def _from_download(_: DatasetSettings, workspace: Workspace, pinned: Pinned, notes: tuple[str, ...]) -> Acquired:
+def _from_download(workspace: Workspace, pinned: Pinned, notes: tuple[str, ...]) -> Acquired:
     file = check(download(pinned, workspace.data / "raw"))
     raw = (_raw(file, pinned.sha256),)
     return Acquired((file,), raw, "download", Path(pinned.file).stem, synthetic=False, notes=notes)
 
 
-def _from_replica(settings: DatasetSettings, workspace: Workspace, pinned: Pinned, notes: tuple[str, ...]) -> Acquired:
+def _from_replica(rows: int, seed: int, workspace: Workspace, pinned: Pinned, notes: tuple[str, ...]) -> Acquired:
     stem = Path(pinned.file).stem
-    rows = settings.synthetic_rows
-    path = workspace.data / "synthetic" / f"{stem}-{rows}-rows-seed-{settings.seed}.parquet"
-    write_replica(path, rows, settings.seed)
+    path = workspace.data / "synthetic" / f"{stem}-{rows}-rows-seed-{seed}.parquet"
+    write_replica(path, rows, seed)
     file = check(path)
     raw = (_raw(file, sha256_of(path)),)
-    made = f"synthetic: a replica of {stem}, {rows:,} rows, seed {settings.seed}"
+    made = f"synthetic: a replica of {stem}, {rows:,} rows, seed {seed}"
     return Acquired((file,), raw, "synthetic", stem, synthetic=True, notes=(*notes, made))

@@ -39,7 +39,6 @@ from tidemark.dataset.draws import (
 )
 from tidemark.dataset.files import replacing
 from tidemark.dataset.model import YELLOW, raw_schema
-from tidemark.errors import ConfigError
 from tidemark.progress import Progress
 
 ROW_GROUP_ROWS = 1_048_576  # as in the files of the TLC
@@ -75,9 +74,7 @@ class Layout:
 
     @classmethod
     def of(cls, rows: int, seed: int) -> Layout:
-        """Return the layout for `rows` rows and any integer seed; raise ConfigError for fewer than 1 row."""
-        if rows < 1:
-            raise ConfigError(f"key 'dataset.synthetic_rows': found {rows}; allowed: 1 or more.")
+        """Return the layout for `rows` rows, at least one, and any integer seed."""
         metered = rows - rows * known.FLEX_SHARE // 10_000
         first = np.zeros(1, dtype=np.uint64)
         longest = int(shuffled(first, metered, seed, 90)[0]) if rows >= LONGEST_FROM_ROWS else -1

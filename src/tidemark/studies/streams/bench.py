@@ -18,7 +18,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from tidemark.dataset import DatasetSettings, make_dataset
+from tidemark.dataset import make_dataset
 from tidemark.machine.inventory import inventory
 from tidemark.machine.processes import hold_machine
 from tidemark.machine.watch import Watch
@@ -32,6 +32,7 @@ from tidemark.services.http import keep_loopback_direct
 from tidemark.services.kafka import Kafka
 from tidemark.services.leftovers import drop_leftovers
 from tidemark.services.servers import prepared
+from tidemark.settings import DatasetConfig
 from tidemark.stream.events import Encoding
 from tidemark.stream.producer import Producer
 from tidemark.stream.sizes import weigh
@@ -113,7 +114,7 @@ def bench(workspace: Workspace, base: SeriesSpec, repetitions: int, seconds: flo
         work = private_directory(workspace.work) / "bench"
         private_directory(work)
         trips = work / "trips" / "trips.parquet"
-        dataset = make_dataset(DatasetSettings("synthetic", synthetic_rows=TRIPS, seed=base.seed), workspace, trips)
+        dataset = make_dataset(DatasetConfig("synthetic", synthetic_rows=TRIPS), base.seed, workspace, trips)
         weigh(trips).write(trips.with_name("events.json"))
         systems = registry()
         needs: list[type[Service]] = [Kafka, *(kind for each in ARRANGEMENTS for kind in systems[each.system].needs)]
