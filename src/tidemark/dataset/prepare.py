@@ -55,11 +55,14 @@ def prepare(acquired: Acquired, target: Path, rows: int | None = None) -> Proven
         Progress("preparing trips", total, " rows") as progress,
     ):
         done = 0
-        for table in _groups(_batches(acquired.files, columns, schema), total):
+        for table in _batches(acquired.files, columns, schema):
+            table = table.slice(0, total - done)
             ids = pa.array(np.arange(done, done + table.num_rows, dtype=np.int64))
             writer.write_table(table.add_column(0, schema.field(ID), ids), row_group_size=ROW_GROUP_ROWS)
             done += table.num_rows
             progress.update(done)
+            if done == total:
+                break
         if done != total:
             raise DatasetError(f"{acquired.files[-1].path}: found {done:,} rows; the footers name {total:,}.")
     write_atomically(target.with_name("dataset.json"), provenance.to_json())
@@ -81,7 +84,7 @@ def _departures(acquired: Acquired, columns: tuple[Column, ...], total: int) -> 
 
 
 def _batches(files: tuple[TripFile, ...], columns: tuple[Column, ...], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Yield the rows of the files, in order, with the columns of `schema` except the id."""
+    """Yield the rows of the files, in order, with the columns of `schema` except the id: each table a row group."""
     plain = schema.remove(0)
     for trips in files:
         names = [name for column in columns if (name := trips.name_of(column)) is not None]
@@ -105,24 +108,3 @@ def _column(batch: pa.RecordBatch, trips: TripFile, column: Column) -> pa.Array:
         raise DatasetError(
             f"{trips.path}: column '{name}' holds a value that does not fit the type {kind}: {error}."
         ) from error
-
-
-def _groups(tables: Iterator[pa.Table], total: int) -> Iterator[pa.Table]:
-    """Yield the first `total` rows, regrouped into full row groups and one last smaller one."""
-    pending: list[pa.Table] = []
-    held = 0
-    left = total
-    for table in tables:
-        rest = table.slice(0, left)
-        left -= rest.num_rows
-        while held + rest.num_rows >= ROW_GROUP_ROWS:
-            take = ROW_GROUP_ROWS - held
-            yield pa.concat_tables([*pending, rest.slice(0, take)])
-            rest, pending, held = rest.slice(take), [], 0
-        if rest.num_rows:
-            pending.append(rest)
-            held += rest.num_rows
-        if left == 0:
-            break
-    if pending:
-        yield pa.concat_tables(pending)
