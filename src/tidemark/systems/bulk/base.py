@@ -48,6 +48,7 @@ class BulkTable(System):
     reads: ClassVar[bool] = True  # otherwise its client only writes, and another system reads its tables
     is_slow: ClassVar[bool] = False  # goes through slow servers: the section's `slow` sets its repetitions
     of_release_before: ClassVar[str | None] = None  # lock in envs/tools that runs the client; None: this environment
+    reads_by: ClassVar[str] = "DuckDB {duckdb}"  # the reader of `relation`, and how the files reach it
 
     @property
     def python(self) -> Path:
@@ -74,9 +75,9 @@ class BulkTable(System):
         """Return where the client writes the table `name`."""
 
     @property
-    @abstractmethod
     def reader(self) -> str:
-        """Name of the reader of `relation`, and how the files reach it."""
+        """Text of `reads_by` with DuckDB's release."""
+        return self.reads_by.format(duckdb=duckdb_client.DUCKDB.installed())
 
     @abstractmethod
     def fetched(self, name: str, folder: Path) -> Path:

@@ -13,7 +13,6 @@ from tidemark.services.engines.spark import SparkDeltaJobs, SparkHudiJobs, Spark
 from tidemark.services.hdfs import DataNode, NameNode
 from tidemark.services.programs.hudi_files import METADATA, TIMELINE, begun, newest
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
-from tidemark.systems import duckdb_client
 from tidemark.systems.bulk.base import FETCHED, OnHdfs, ParquetOnHdfs
 from tidemark.systems.delta.bulk import DeltaRsHdfs
 from tidemark.systems.hudi import writer_options
@@ -59,16 +58,13 @@ class BulkHudi(ThroughSpark, ParquetOnHdfs):
         "interfaces, is off",
     )
     operation: ClassVar[str]
+    reads_by: ClassVar[str] = f"{OnHdfs.reads_by}, {FETCHED}, which names and timeline tell"
 
     def sink(self) -> dict[str, Any]:
         options = writer_options("whole", self.operation, "{keys}", self.context.codec)
         first = {"hoodie.datasource.write.precombine.field": "{first}"}
         shuffles = {f"hoodie.{kind}.shuffle.parallelism": TASKS for kind in ("upsert", "insert", "bulkinsert")}
         return {"format": "hudi", "mode": "append", "options": {**options, **first, **shuffles}}
-
-    @property
-    def reader(self) -> str:
-        return f"DuckDB {duckdb_client.DUCKDB.installed()}, {FETCHED}, which names and timeline tell"
 
     def parquet(self, place: Path) -> Sequence[Path]:
         completed = {instant for path in (place / TIMELINE).glob("*") if (instant := begun(path.name))}

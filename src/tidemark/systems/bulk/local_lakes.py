@@ -71,13 +71,10 @@ class PyIcebergLocal(Lake):
     library: ClassVar[str] = "pyiceberg"
     libraries: ClassVar[tuple[str, ...]] = ("pyiceberg", "pyiceberg_core")
     tools: ClassVar[tuple[str, ...]] = ("sqlalchemy",)
+    reads_by: ClassVar[str] = "SQLite and PyIceberg (which files) and DuckDB {duckdb} (the files)"
 
     def order(self, processors: Collection[int]) -> dict[str, Any]:
         return {**super().order(processors), "folder": str(self.context.directory)}
-
-    @property
-    def reader(self) -> str:
-        return f"SQLite and PyIceberg (which files) and DuckDB {duckdb_client.DUCKDB.installed()} (the files)"
 
     def _files(self, name: str) -> Sequence[tuple[Path, int]]:
         from pyiceberg.table import StaticTable
@@ -96,6 +93,7 @@ class DuckLakeLocal(Lake):
     catalog: str = "SQLite"
     library: ClassVar[str] = "ducklake"
     libraries: ClassVar[tuple[str, ...]] = ("duckdb", "_duckdb", "duckdb_extension_*")
+    reads_by: ClassVar[str] = "SQLite (which files) and DuckDB {duckdb} (the files)"
 
     @classmethod
     def unavailable(cls, options: Any) -> str | None:
@@ -111,10 +109,6 @@ class DuckLakeLocal(Lake):
             f"CALL lake.set_option('parquet_compression', {duckdb_client.literal(self.context.codec)})",
         ]
         return {**super().order(processors), **told(EXTENSIONS, processors, statements)}
-
-    @property
-    def reader(self) -> str:
-        return f"SQLite (which files) and DuckDB {duckdb_client.DUCKDB.installed()} (the files)"
 
     def _files(self, name: str) -> Sequence[tuple[Path, int]]:
         folder = self.context.directory

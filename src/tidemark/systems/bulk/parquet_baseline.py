@@ -39,10 +39,6 @@ class ParquetLocal(OnDisk, OneFile):
     def place(self, name: str) -> Path:
         return self.context.directory / f"{name}.parquet"
 
-    @property
-    def reader(self) -> str:
-        return f"DuckDB {duckdb_client.DUCKDB.installed()}"
-
     def relation(self, place: Path) -> str:
         return f"read_parquet({duckdb_client.literal(place)})"
 
@@ -68,13 +64,10 @@ class ParquetHdfs(ParquetOnHdfs, OneFile):
     library: ClassVar[str] = "parquet-hdfs"
     tools: ClassVar[tuple[str, ...]] = (TOOL,)
     notes: tuple[str, ...] = (*OnHdfs.notes, ALONE)
+    reads_by: ClassVar[str] = f"{OnHdfs.reads_by}, {FETCHED}"
 
     def address(self, name: str) -> str:
         return f"{super().address(name)}/{FILE}"
-
-    @property
-    def reader(self) -> str:
-        return f"DuckDB {duckdb_client.DUCKDB.installed()}, {FETCHED}"
 
     def parquet(self, place: Path) -> Sequence[Path]:
         return (place / FILE,)
@@ -92,13 +85,10 @@ class NullTables(BulkTable):
     notes: tuple[str, ...] = ("accepts and drops: measures the harness",)
     capabilities: frozenset[Capability] = frozenset()
     durability: Durability = Durability("nothing is stored")
+    reads_by: ClassVar[str] = "none: this system stores nothing"
 
     def address(self, name: str) -> str:
         return name
-
-    @property
-    def reader(self) -> str:
-        return "none: this system stores nothing"
 
     def fetched(self, name: str, folder: Path) -> Path:
         raise NotImplementedError(self.reader)

@@ -36,6 +36,7 @@ class BulkDelta(BulkTable):
     packages: ClassVar[Mapping[str, str]] = {"deltalake": "deltalake"}
     libraries: ClassVar[tuple[str, ...]] = ("deltalake",)
     extensions: ClassVar[tuple[str, ...]] = ("delta",)
+    reads_by: ClassVar[str] = "DuckDB {duckdb}'s delta extension"
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
@@ -73,10 +74,6 @@ class DeltaRsLocal(OnDisk, BulkDelta):
     name: ClassVar[str] = "delta-rs-local"
     title: ClassVar[str] = "delta-rs, local disk"
 
-    @property
-    def reader(self) -> str:
-        return duckdb_client.reader_name(*self.extensions)
-
     def _log(self, name: str) -> str:
         return "".join(path.read_text() for path in sorted((self.place(name) / LOG).glob("*.json")))
 
@@ -84,10 +81,7 @@ class DeltaRsLocal(OnDisk, BulkDelta):
 class DeltaRsHdfs(OnHdfs, BulkDelta):
     name: ClassVar[str] = "delta-rs-hdfs"
     title: ClassVar[str] = "delta-rs, HDFS"
-
-    @property
-    def reader(self) -> str:
-        return f"{duckdb_client.reader_name(*self.extensions)}, {FETCHED}"
+    reads_by: ClassVar[str] = f"{BulkDelta.reads_by}, {FETCHED}"
 
     def _log(self, name: str) -> str:
         return self.names.web.text(f"{self.path(name)}/{LOG}", ".json")
