@@ -73,7 +73,7 @@ class ParquetHdfs(ParquetOnHdfs, OneFile):
         return (place / FILE,)
 
 
-class NullTables(BulkTable):
+class NullTables(OnDisk):
     """System that accepts and discards tables."""
 
     name: ClassVar[str] = "null-tables"
@@ -87,18 +87,8 @@ class NullTables(BulkTable):
     durability: Durability = Durability("nothing is stored")
     reads_by: ClassVar[str] = "none: this system stores nothing"
 
-    def address(self, name: str) -> str:
-        return name
-
-    def fetched(self, name: str, folder: Path) -> Path:
-        raise NotImplementedError(self.reader)
-
     def relation(self, place: Path) -> str:
         raise NotImplementedError(self.reader)
-
-    def listed(self, name: str) -> Mapping[str, int]:
-        del name
-        return {}
 
     def counted(self, name: str) -> int:
         raise NotImplementedError(self.reader)
@@ -106,6 +96,3 @@ class NullTables(BulkTable):
     def footprint(self, name: str) -> Footprint:
         del name
         return Footprint(0, 0, 0, 0, 0)
-
-    def remove(self, name: str) -> None:
-        pass
