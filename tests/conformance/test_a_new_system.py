@@ -98,11 +98,11 @@ def half(*without: str) -> str:
     ("source", "message"),
     [
         (half("format", "durability"), "class PlainParquet (system 'plain-parquet') lacks format, durability;"),
-        (half("write", "close"), "lacks close(), write();"),
-        (half("title").replace("close(self)", "end(self)"), "lacks title, close();"),
+        (half("write", "footprint"), "lacks footprint(), write();"),
+        (half("title").replace("footprint(self)", "end(self)"), "lacks title, footprint();"),
         (half().replace('"plain-parquet"', '"null"'), "the name 'null' is that of "),
         (half().replace("(TableSystem)", "(TabelSystem)"), "plain_parquet.py:17: cannot be imported (NameError: "),
-        (half().replace("close(self)", "close(self"), "plain_parquet.py:61: cannot be imported (SyntaxError: "),
+        (half().replace("footprint(self)", "footprint(self"), "plain_parquet.py:58: cannot be imported (SyntaxError: "),
         (half() + "\n    class Options:\n        level = 3\n", "lacks Options as a dataclass;"),
     ],
 )

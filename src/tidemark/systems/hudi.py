@@ -101,9 +101,6 @@ class HudiTable(TableSystem):
         found = [path for path in files_below(self.place) if not path.name.startswith(".")]
         return footprint_of((METADATA not in path.relative_to(self.place).parts, path.stat().st_size) for path in found)
 
-    def close(self) -> None:
-        pass
-
     def _completed(self) -> dict[str, float]:
         """Return the completion time of each commit (Unix time in ms), by the instant at which it began."""
         import pyarrow.parquet as pq

@@ -65,6 +65,3 @@ class Null(TableSystem):
 
     def footprint(self) -> Footprint:
         return Footprint(0, 0, 0, 0, 0)
-
-    def close(self) -> None:
-        pass

@@ -93,6 +93,3 @@ class ParquetDataFusion(TableSystem):
 
     def footprint(self) -> Footprint:
         return Footprint(*count_and_bytes(self.data_files()), 0, 0, 0)
-
-    def close(self) -> None:
-        pass

@@ -105,9 +105,6 @@ class BulkTable(System):
     def remove(self, name: str) -> None:
         """Remove the table `name`; no effect if it does not exist."""
 
-    def close(self) -> None:
-        pass
-
 
 class OnDisk(BulkTable):
     """Tables on the local disk, each in a folder of its name below the context's."""

@@ -142,6 +142,3 @@ class CatalogSystem(System):
 
     def reconnect(self) -> None:
         """Forget the addresses of its servers, which were restarted."""
-
-    def close(self) -> None:
-        pass
