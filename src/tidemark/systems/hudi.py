@@ -22,11 +22,11 @@ from tidemark.paths import private_directory
 from tidemark.runs.manifest import Footprint, TypeMapping
 from tidemark.services.base import Service, files_below
 from tidemark.services.engines.spark import SparkHudi as Engine
-from tidemark.services.engines.spark import SparkHudiSql
+from tidemark.services.engines.spark import SparkHudiSql, Stream
 from tidemark.services.programs.hudi_files import COMMIT, METADATA, TIMELINE, newest
 from tidemark.services.programs.process import give
 from tidemark.systems.base import TABLE, Capability, Context, Options, option
-from tidemark.systems.sinks import ALIGNED, TIME, Sink, SparkSink
+from tidemark.systems.sinks import ALIGNED, TIME, SparkSink
 from tidemark.systems.spark_sql import MERGE_ON_READ, ModeOptions, SqlEngineTable
 from tidemark.systems.tables import Committed, TableSystem, footprint_of, read_ids
 
@@ -167,9 +167,9 @@ class SparkHudi(SparkSink):
         reason = "a time without a zone is given as one of UTC"
         return [TypeMapping(each.name, TIME, STORED, reason) for each in schema if str(each.type) == TIME]
 
-    def _sink(self, table: TableSystem) -> Sink:
+    def _sink(self, table: TableSystem) -> Stream:
         assert isinstance(table, HudiTable)
-        return Sink("hudi", options={**self._told(), "path": str(table.place)})
+        return Stream("hudi", options={**self._told(), "path": str(table.place)})
 
     def settings(self) -> Mapping[str, str]:
         return {**super().settings(), **self._told()}

@@ -15,7 +15,7 @@ from __future__ import annotations
 import secrets
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from tidemark.config import ServicesConfig
@@ -154,16 +154,6 @@ def quoted(name: str) -> str:
 ALIGNED = "its batches begin at multiples of the interval, and not an interval after the first event that waits"
 
 
-@dataclass(frozen=True, slots=True)
-class Sink:
-    """Destination of a stream."""
-
-    format: str
-    table: str | None = None  # in a catalog; None: an option sets the location
-    options: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, str] = field(default_factory=dict)  # of the session
-
-
 class SparkSink(StreamingSink):
     """One query of Spark Structured Streaming: one batch per interval, and one commit per batch with events."""
 
@@ -194,13 +184,13 @@ class SparkSink(StreamingSink):
         return None
 
     @abstractmethod
-    def _sink(self, table: TableSystem) -> Sink:
-        """Return how to write to `table`, which is newly created and empty."""
+    def _sink(self, table: TableSystem) -> Stream:
+        """Return a stream that says how to write to `table`, which is newly created and empty."""
 
     def start(self, source: Source, table: TableSystem, interval_ms: int) -> None:
-        sink = self._sink(table)
         shape = columns(source.schema, {**TYPES, TIME: self.time}, "Spark")
-        self._stream = Stream(
+        self._stream = replace(
+            self._sink(table),
             source={
                 "kafka.bootstrap.servers": source.bootstrap,
                 "subscribe": source.topic,
@@ -208,11 +198,7 @@ class SparkSink(StreamingSink):
             },
             query=f"SELECT event.* FROM (SELECT from_json(CAST(value AS STRING), {literal(shape)}, "
             "map('mode', 'FAILFAST')) AS event FROM events)",
-            format=sink.format,
-            options=dict(sink.options),
-            table=sink.table,
             every_ms=interval_ms,
-            settings=dict(sink.settings),
         )
         self._trigger = {"trigger": f"{interval_ms} ms"}
         self._spark.run(self._job, self._stream)

@@ -80,15 +80,15 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A streaming query over Kafka messages."""
+    """A streaming query over Kafka messages; a sink gives the first four values, and its user the others."""
 
-    source: Mapping[str, str]  # options of Spark's Kafka source
-    query: str  # SQL over the view `events` of its messages
     format: str
-    options: Mapping[str, str]  # of the format's sink
-    table: str | None  # name in a catalog; None: one of `options` gives the path
-    every_ms: int  # interval between batch starts, if no batch takes longer
+    table: str | None = None  # name in a catalog; None: one of `options` gives the path
+    options: Mapping[str, str] = field(default_factory=dict)  # of the format's sink
     settings: Mapping[str, str] = field(default_factory=dict)  # session settings that can be changed while it runs
+    source: Mapping[str, str] = field(default_factory=dict)  # options of Spark's Kafka source
+    query: str = ""  # SQL over the view `events` of its messages
+    every_ms: int = 0  # interval between batch starts, if no batch takes longer
 
 
 def literal(value: object) -> str:

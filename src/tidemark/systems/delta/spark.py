@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from tidemark.services.base import Service
-from tidemark.services.engines.spark import SparkDelta, SparkDeltaBefore
+from tidemark.services.engines.spark import SparkDelta, SparkDeltaBefore, Stream
 from tidemark.services.programs.process import give
 from tidemark.systems.base import Options
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.delta.table import NO_SERVICE
-from tidemark.systems.sinks import ALIGNED, Sink, SparkSink
+from tidemark.systems.sinks import ALIGNED, SparkSink
 from tidemark.systems.spark_sql import MERGE_ON_READ, ModeOptions, SqlEngineTable
 from tidemark.systems.tables import TableSystem
 
@@ -48,11 +48,11 @@ class SparkDeltaSink(SparkSink):
     into: ClassVar[type[TableSystem]] = DeltaForSpark
     exactly_once: ClassVar[str] = "offsets in a log before each batch, whose number is a transaction's in Delta's log"
 
-    def _sink(self, table: TableSystem) -> Sink:
+    def _sink(self, table: TableSystem) -> Stream:
         assert isinstance(table, DeltaForSpark)
         for path in (table.place, *table.place.rglob("*")):
             give(path)
-        return Sink("delta", options={"path": str(table.place)})
+        return Stream("delta", options={"path": str(table.place)})
 
 
 class DeltaOnSpark(SqlEngineTable):

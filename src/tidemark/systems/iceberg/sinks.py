@@ -11,12 +11,13 @@ from tidemark.services.base import Service
 from tidemark.services.engines.connect import KafkaConnect, KafkaConnectPrompt
 from tidemark.services.engines.flink import Flink
 from tidemark.services.engines.spark import SparkIceberg as Engine
+from tidemark.services.engines.spark import Stream
 from tidemark.services.kafka import Kafka
 from tidemark.systems.base import Context, Durability, Options, option
 from tidemark.systems.duckdb_client import literal
 from tidemark.systems.iceberg.catalog import REFERENCE, as_it_is
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
-from tidemark.systems.sinks import ALIGNED, TIME, TYPES, Sink, Source, SparkSink, StreamingSink, columns, quoted
+from tidemark.systems.sinks import ALIGNED, TIME, TYPES, Source, SparkSink, StreamingSink, columns, quoted
 from tidemark.systems.tables import TableSystem
 
 NOTHING_ACKNOWLEDGED = "a pipeline acknowledges nothing"
@@ -265,11 +266,11 @@ class SparkIceberg(IntoIceberg, SparkSink):
     needs: ClassVar[tuple[type[Service], ...]] = (Engine,)
     exactly_once: ClassVar[str] = "offsets in a log before each batch, whose number is in the snapshot"
 
-    def _sink(self, table: TableSystem) -> Sink:
+    def _sink(self, table: TableSystem) -> Stream:
         assert isinstance(table, IcebergPyIceberg)
         catalog = {
             CATALOG: "org.apache.iceberg.spark.SparkCatalog",
             f"{CATALOG}.type": "rest",
             **{f"{CATALOG}.{name}": value for name, value in self._reached().items()},
         }
-        return Sink("iceberg", ".".join(("lake", *table.identifier)), settings=catalog)
+        return Stream("iceberg", ".".join(("lake", *table.identifier)), settings=catalog)
