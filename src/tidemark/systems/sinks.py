@@ -63,9 +63,9 @@ class StreamingSink(System):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        engine = context.services[self.engine(options)]
-        if engine.is_elsewhere:
-            self.say(f"it runs in {engine.title}, {USERS_OWN}, of which nothing is seen here but what it answers")
+        self._engine = context.services[self.engine(options)]
+        if self._engine.is_elsewhere:
+            self.say(f"it runs in {self._engine.title}, {USERS_OWN}, of which nothing is seen here but what it answers")
 
     @classmethod
     def engine(cls, options: Any) -> type[Service]:
@@ -109,12 +109,17 @@ class StreamingSink(System):
         """
 
     @abstractmethod
+    def _run(self) -> None:
+        """Have the engine run what `start` made, from its saved state if there is one."""
+
     def kill(self) -> None:
         """Send SIGKILL to all its processes; the servers that it reads from and writes to keep running."""
+        self._engine.kill()
 
-    @abstractmethod
     def again(self) -> None:
         """Restart it after `kill`, as an operator would, to continue from its saved state."""
+        self._engine.start()
+        self._run()
 
     @abstractmethod
     def check(self) -> None:
@@ -201,14 +206,10 @@ class SparkSink(StreamingSink):
             every_ms=interval_ms,
         )
         self._trigger = {"trigger": f"{interval_ms} ms"}
-        self._spark.run(self._job, self._stream)
+        self._run()
 
-    def kill(self) -> None:
-        self._spark.kill()
-
-    def again(self) -> None:
+    def _run(self) -> None:
         assert self._stream is not None
-        self._spark.start()
         self._spark.run(self._job, self._stream)
 
     def check(self) -> None:

@@ -98,15 +98,11 @@ class FlinkIceberg(IntoIceberg):
             "execution.checkpointing.interval": f"{interval_ms} ms",
             "execution.checkpointing.min-pause": f"{self.options.min_pause_ms} ms",
         }
-        self._flink.run(self._job, self._statements, self._settings)
+        self._run()
         if (storage := self._flink.checkpoint_storage(self._job)) is not None:
             self._settings = {**self._settings, "checkpoint_storage": storage}
 
-    def kill(self) -> None:
-        self._flink.kill()
-
-    def again(self) -> None:
-        self._flink.start()
+    def _run(self) -> None:
         self._flink.run(self._job, self._statements, self._settings)
 
     def check(self) -> None:
@@ -213,7 +209,7 @@ class KafkaConnectIceberg(IntoIceberg):
         }
         commits = "iceberg.control.commit"
         self._commits = {name: value for name, value in self._config.items() if name.startswith(commits)}
-        self._worker.create(self._connector, self._config)
+        self._run()
 
     def _of_the_worker(self, source: Source) -> dict[str, str]:
         """Return settings that a user's own worker may have differently, or those specific to Tidemark's worker."""
@@ -229,11 +225,7 @@ class KafkaConnectIceberg(IntoIceberg):
             "iceberg.kafka.bootstrap.servers": source.bootstrap,
         }
 
-    def kill(self) -> None:
-        self._worker.kill()
-
-    def again(self) -> None:
-        self._worker.start()
+    def _run(self) -> None:
         self._worker.create(self._connector, self._config)
 
     def check(self) -> None:
