@@ -11,8 +11,6 @@ The environment of the pipeline is installed in groups (`envs/groups.toml`): a c
 from __future__ import annotations
 
 import argparse
-import base64
-import csv
 import json
 import os
 import re
@@ -272,31 +270,13 @@ def _needs_no_look(target: Path) -> bool:
 
 
 def _is_whole(target: Path) -> bool:
-    """Return True if an existing environment is usable; seal one of an earlier release that has no seal."""
+    """Return True if an existing environment matches its seal; print why one does not."""
     found = integrity.differences(target)
     if found is None:
-        integrity.seal(target)
-        found = not_as_recorded(target)
+        found = ["it was never checked, or by an earlier release"]
     if found:
         print(f"tidemark: {target} is rebuilt: {'; '.join(found[:3])}", file=sys.stderr)
     return not found
-
-
-def not_as_recorded(target: Path) -> list[str]:
-    """Return messages about files of a sealed environment whose hashes differ from their wheels' RECORD files."""
-    entries = integrity.read(target) or {}
-    lines = []
-    for record in sorted(target.glob("lib/python3*/site-packages/*.dist-info/RECORD")):
-        site = record.parents[1]
-        for name, recorded, *_ in csv.reader(record.read_text().splitlines()):
-            kind, _, value = recorded.partition("=")
-            if kind != "sha256":
-                continue  # the RECORD itself, and byte code
-            path = Path(os.path.normpath(site / name))
-            entry = entries.get(path.relative_to(target).as_posix()) if path.is_relative_to(target) else None
-            if entry is None or entry[-1] != base64.urlsafe_b64decode(f"{value}=").hex():
-                lines.append(f"{path} is not as {record.parent.name} records it")
-    return lines
 
 
 def _pip_install(target: Path, pins: list[Pin], environment: Mapping[str, str]) -> None:
