@@ -366,7 +366,7 @@ def test_files_in_a_write_through_folder_are_on_disk_at_once(tmp_path: Path) -> 
         temporary = folder / "temporary"
         temporary.write_bytes(b"tide" * 2500)
         temporary.rename(folder / "file")
-    assert [cachestat.pages(folder / "file").at_risk for folder in folders] == [0, 3]
+    assert [cachestat.at_risk(folder / "file") for folder in folders] == [0, 3]
 
 
 def test_watch_syncs_files_in_new_folders_links_and_renames_once(

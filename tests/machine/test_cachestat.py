@@ -23,14 +23,13 @@ def test_a_page_is_at_risk_until_its_file_is_synced(folder: Path) -> None:
     with path.open("wb") as file:
         file.write(bytes(40_000))
         file.flush()
-        found = cachestat.pages(path)
-        assert found.at_risk == found.cached == 10
+        assert cachestat.at_risk(path) == 10
         os.fsync(file.fileno())
-        assert cachestat.pages(path).at_risk == 0 and cachestat.pages(path).cached == 10
+        assert cachestat.at_risk(path) == 0
 
 
 def test_kernel_without_cachestat_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cachestat, "_CACHESTAT", 100_000)  # no kernel has this call
     assert "6.5" in (cachestat.why_not(tmp_path) or "")
     with pytest.raises(OSError):
-        cachestat.pages(Path(__file__))
+        cachestat.at_risk(Path(__file__))

@@ -6,7 +6,6 @@ import ctypes
 import errno
 import os
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 _CACHESTAT = 451  # syscall number, the same on all machines; since Linux 6.5
@@ -23,28 +22,17 @@ class _Found(ctypes.Structure):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Pages:
-    """Page counts of a file: in the page cache, dirty, and under writeback."""
+def at_risk(path: Path) -> int:
+    """Return the number of a file's pages that a power failure now would lose: those dirty and under writeback.
 
-    cached: int
-    dirty: int
-    writeback: int
-
-    @property
-    def at_risk(self) -> int:
-        """Number of pages that a power failure now would lose."""
-        return self.dirty + self.writeback
-
-
-def pages(path: Path) -> Pages:
-    """Return the page counts of a file; raise OSError if the kernel refuses, as for files of others unless root."""
+    Raise OSError if the kernel refuses, as for files of others unless root.
+    """
     with path.open("rb", buffering=0) as file:
         whole, found = _Range(0, 0), _Found()
         if _libc.syscall(_CACHESTAT, file.fileno(), ctypes.byref(whole), ctypes.byref(found), 0) != 0:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code), str(path))
-    return Pages(found.cached, found.dirty, found.writeback)
+    return int(found.dirty + found.writeback)
 
 
 def why_not(folder: Path) -> str | None:
@@ -56,9 +44,9 @@ def why_not(folder: Path) -> str | None:
         file.write(b"tide" * 1024)
         file.flush()
         try:
-            before = pages(Path(file.name)).at_risk
+            before = at_risk(Path(file.name))
             os.fsync(file.fileno())
-            after = pages(Path(file.name)).at_risk
+            after = at_risk(Path(file.name))
         except OSError as error:
             if error.errno == errno.ENOSYS:
                 return "the kernel has no cachestat(2), which Linux has since 6.5"

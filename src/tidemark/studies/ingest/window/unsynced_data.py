@@ -99,7 +99,7 @@ def _files(folder: Path) -> set[Path]:
 
 def _dirty(path: Path) -> bool:
     with suppress(FileNotFoundError):  # a temporary file
-        return cachestat.pages(path).at_risk > 0
+        return cachestat.at_risk(path) > 0
     return False
 
 
