@@ -13,11 +13,11 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass, replace
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 from tidemark import code
 from tidemark.errors import ConfigError
-from tidemark.runs.spec import SeriesSpec
+from tidemark.runs.spec import SeriesSpec, WorkloadSettings
 from tidemark.schema import Key, Origin, nearest
 from tidemark.systems.base import Options, System, Variant
 
@@ -74,18 +74,6 @@ class SystemEntry:
         return cls(name, entry.get("like", name), entry.get("title"), options)
 
 
-class Decided(Protocol):
-    """Settings of a workload, in a study that defines a label for them."""
-
-    @property
-    def label(self) -> str:
-        """Mode as a part of a path."""
-
-    @property
-    def pairs(self) -> tuple[tuple[str, Any], ...]:
-        """Name-value pairs, as a spec has them."""
-
-
 def variant(entry: SystemEntry, origin: Origin, place: Key = ("systems",), kind: type[System] = System) -> Variant:
     """Return the system that `entry` names; raise ConfigError, with its place in the configuration, if it is invalid.
 
@@ -109,7 +97,7 @@ def variant_of(spec: SeriesSpec) -> Variant:
 
 
 def spec_of(
-    base: SeriesSpec, entry: SystemEntry, chosen: Variant, settings: Decided, *, window_seconds: float, runs: int
+    base: SeriesSpec, entry: SystemEntry, chosen: Variant, given: WorkloadSettings, *, window_seconds: float, runs: int
 ) -> SeriesSpec:
     """Return `base` as a series of `entry`, which has all its options and resolves to `chosen`, with these settings."""
     return replace(
@@ -118,8 +106,8 @@ def spec_of(
         title=chosen.title,
         system=entry.like,
         options=entry.options,
-        mode=settings.label,
-        settings=settings.pairs,
+        mode=given.label,
+        settings=given.pairs,
         window_seconds=window_seconds,
         runs=runs,
     )
