@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tidemark.analysis.metrics import Metric, NotAvailable
 from tidemark.analysis.statistics import BootstrapEstimate, known
 from tidemark.results.claims.claims import Claim
+from tidemark.results.publication import the_row
 from tidemark.runs.spec import SINGLE
 from tidemark.studies.catalogs import published as catalogs
 from tidemark.studies.catalogs.record import USERS
@@ -124,17 +125,21 @@ def of_ingest(claim: Claim, quantity: str, _system: str, mode: str) -> float:
     return float(found[quantity])  # type: ignore[arg-type]  # TypeError where the page prints none
 
 
+def _printed(figure: int, panel: str, system: str, x: int | None = None) -> lhbench.Printed:
+    return the_row(lhbench.numbers(), figure=figure, panel=panel, system=system, x=x)
+
+
 def of_lhbench(_claim: Claim, quantity: str, system: str, part: str) -> float:
     base = system.removesuffix("-cow").removesuffix("-before")
     if part == "load":
         apart = {"bytes": MB_OF_A_PARTITION, "scans of q90": MINUTES_OF_Q90, "scanned by q90": GB_OF_Q90}
         if quantity in apart:
             return apart[quantity][base]
-        return lhbench.find(1, {"queries": "total"}.get(quantity, quantity), OF_FIGURE_1[base]).value
+        return _printed(1, {"queries": "total"}.get(quantity, quantity), OF_FIGURE_1[base]).value
     if part == "refresh":
-        return lhbench.find(2, {"load": "create"}.get(quantity, quantity), OF_FIGURE_2[system]).value
+        return _printed(2, {"load": "create"}.get(quantity, quantity), OF_FIGURE_2[system]).value
     kind = {"startup of selective": "startup", "answer to selective": "total"}[quantity]
-    of_queries = (lhbench.find(4, f"{query} {kind}", OF_FIGURE_1[base], int(part)) for query in SELECTIVE)
+    of_queries = (_printed(4, f"{query} {kind}", OF_FIGURE_1[base], int(part)) for query in SELECTIVE)
     return sum(MS * each.value for each in of_queries)
 
 
