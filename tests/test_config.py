@@ -77,6 +77,14 @@ def test_every_key_has_a_description() -> None:
         ("streams.systems.ducklake=3", r"allowed: object"),
         ("streams.systems={}", r"at least 1"),
         ("dataset.source=path", r"dataset.path.*found nothing"),
+        ("dataset.path=[]", r"dataset\.path.*found 0 files.*allowed: one file or more"),
+        ("dataset={source: synthetic, path: /no.parquet}", r"dataset\.path.*source 'synthetic'.*'auto' or 'path'"),
+        ("dataset.rows=1000000000000000000000000", r"dataset\.rows.*at most"),
+        ('streams.systems={"a\\n": {like: ducklake}}', r"allowed: one line of printable characters"),
+        ("streams.protocols={../../x: {window_seconds: 1, runs: 2}}", r"a name without '/'"),
+        ("streams={sweep: {s: {axis: batch_size, values: [-5]}}, sweeps: [s]}", r"sweep\.s\.values.*found -5; .*1 to"),
+        ("streams={sweep: {s: {axis: encoding, values: [no]}}, sweeps: [s]}", r"sweep\.s\.values"),
+        ("streams={sweep: {s: {axis: encoding, values: [nonsense]}}, sweeps: [s]}", r"found 'nonsense'; .*record"),
         ("services.kafka_adress=x", r"did you mean 'kafka_address'"),
     ],
 )
@@ -89,6 +97,18 @@ def test_invalid_setting_is_named(override: str, said: str) -> None:
 def test_studies_are_named_one_by_one_or_all_at_once(asked: str) -> None:
     known = ("catalogs", "deltars", "freshness", "ingest", "lhbench", "streams") if "all" in asked else ("streams",)
     assert load(SHIPPED, [f"studies={asked}"]).studies == known
+
+
+def test_whole_number_written_with_a_point_is_one() -> None:
+    own = "streams.protocols={own: {window_seconds: 5, runs: 2.0, rounds: 2.0}}"
+    found = make_plan(load(SHIPPED, ["streams.batch_size=10.0", own, "protocol=own"])).series
+    assert "batch-10" in {spec.mode for spec in found} and {type(spec.repeat) for spec in found} == {int}
+
+
+def test_plan_without_series_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"asks for no series: .*1024 processors were asked for"):
+        own = "deltars.protocols={own: {tables: {supplier_sf1: 1}, cores: [1024], repeats: 1}}"
+        make_plan(load(SHIPPED, ["studies=[deltars]", own, "protocol=own"]))
 
 
 def test_a_wrong_value_in_the_file_is_named_with_its_line(tmp_path: Path) -> None:

@@ -252,6 +252,11 @@ def parse(values: Mapping[Any, Any], origin: Origin) -> Config:
             f"{origin.place(('dataset', 'path'))}: found nothing, but dataset.source is 'path'; "
             "give the Parquet file's path there, or another source"
         )
+    if common.dataset.path is not None and (not common.dataset.paths or common.dataset.source not in ("auto", "path")):
+        raise ConfigError(
+            f"{origin.place(('dataset', 'path'))}: found {len(common.dataset.paths)} files, and dataset.source "
+            f"'{common.dataset.source}'; allowed: one file or more, with the source 'auto' or 'path', or null"
+        )
     _check_services(values["services"], origin)
     given = {each.name: getattr(common, each.name) for each in fields(common)}
     given["studies"] = tuple(known) if ALL in common.studies else common.studies

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tidemark.config import load
-from tidemark.errors import Locked
+from tidemark.errors import ConfigError, Locked
 from tidemark.paths import Workspace
 from tidemark.pipeline import runner as pipeline
 from tidemark.pipeline.failure import LOCKED, Failure, forget, note, noted
@@ -216,6 +216,21 @@ def test_snakemake_gets_the_overrides_as_typed(tmp_path: Path, monkeypatch: pyte
     assert json.loads((tmp_path / ".tidemark/plan.json").read_text())["config"]["protocol"] == "smoke"
 
 
-@pytest.mark.parametrize(("words", "dry"), [(["-n"], True), (["--dry-run", "--quiet"], True), (["--quiet"], False)])
+@pytest.mark.parametrize(
+    ("words", "dry"),
+    [
+        ([], False),
+        (["-n"], True),
+        (["-np"], True),
+        (["--dry-r"], True),
+        (["--dry-run", "--quiet"], True),
+        (["--quiet"], False),
+    ],
+)
 def test_dry_runs_are_recognised(words: list[str], dry: bool) -> None:
     assert pipeline.is_dry(words) is dry
+
+
+def test_unknown_option_is_refused_before_anything_is_due_again() -> None:
+    with pytest.raises(ConfigError, match="unrecognized arguments: --resmue"):
+        pipeline.is_dry(["--resmue"])

@@ -37,6 +37,12 @@ OneVerdict = Annotated[
 ]
 
 
+def _one(what: str, module: str) -> Any:
+    """Return the argument that names one thing of the registry in `module`."""
+    said = f"A {what}; 'list' has them all."
+    return typer.Argument(metavar="NAME", help=said, autocompletion=one_of_these(module))
+
+
 def verdict_of(word: str | None, allowed: Sequence[str]) -> str | None:
     """Return the verdict that a word of the command line names; raise ConfigError unless it is an `allowed` one."""
     wanted = word and word.replace("-", " ")
@@ -278,7 +284,7 @@ def show_config(
 
 @showing.command("system")
 def show_system(
-    name: Annotated[str, typer.Argument(metavar="NAME", autocompletion=one_of_these("tidemark.systems.registry"))],
+    name: Annotated[str, _one("system", "tidemark.systems.registry")],
     as_json: AsJson = False,
 ) -> None:
     """Show one system: format, client, notes and options."""
@@ -294,7 +300,7 @@ def show_system(
 
 @showing.command("study")
 def show_study(
-    name: Annotated[str, typer.Argument(metavar="NAME", autocompletion=one_of_these("tidemark.studies.study"))],
+    name: Annotated[str, _one("study", "tidemark.studies.study")],
     as_json: AsJson = False,
 ) -> None:
     """Show one study: its question, and the settings of its section of config.yaml."""

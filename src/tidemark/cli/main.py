@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import sys
@@ -210,8 +211,8 @@ for command in (site, keep, artifact, finding):
 @app.command(rich_help_panel=DEVELOP, context_settings=words.MORE_VALUES)
 def overhead(
     context: typer.Context,
-    repetitions: Annotated[int, typer.Option(min=1, help="Windows of each arrangement.")] = 5,
-    seconds: Annotated[float, typer.Option(min=0.5, help="Length of a window.")] = 3.0,
+    repetitions: Annotated[int, typer.Option(min=1, max=1000, help="Windows of each arrangement.")] = 5,
+    seconds: Annotated[float, typer.Option(min=0.5, max=3600, help="Length of a window.")] = 3.0,
     config: words.Overrides = None,
     configfile: words.ConfigFile = Path("config.yaml"),
 ) -> None:
@@ -221,6 +222,8 @@ def overhead(
     from tidemark.pipeline.runner import locked
     from tidemark.studies.streams.bench import bench
 
+    if math.isnan(seconds):
+        raise ConfigError("--seconds: found nan; allowed: 0.5 to 3600")
     workspace = Workspace(Path.cwd())
     with locked(workspace):
         plan = make_plan(load(configfile, words.values(context, config)), workspace.root)

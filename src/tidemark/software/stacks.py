@@ -40,12 +40,11 @@ def names() -> list[str]:
 
 def lock_of(stack: str) -> Path:
     """Return the lock of `stack`; raise ConfigError if there is none."""
-    path = ENVS / f"{stack}.lock"
-    if not path.is_file():
+    if stack not in names():
         raise ConfigError(
             f"key 'stacks': found '{stack}'; allowed: {', '.join(names())}. './tidemark stack add' adds one."
         )
-    return path
+    return ENVS / f"{stack}.lock"
 
 
 def locks(stack: str, services: Iterable[type[Service]], tools: Iterable[str] = ()) -> dict[str, str]:
