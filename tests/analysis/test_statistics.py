@@ -23,6 +23,7 @@ from tidemark.analysis.statistics import (
     generator,
     interquartile_range,
     known,
+    literal,
     median,
     quantile,
     ratio_of_sums,
@@ -215,6 +216,24 @@ def test_what_was_measured_once_is_assumed_to_vary_as_windows_do(monkeypatch: py
     assert share([measured_once(a.ratio(b), windows=2) for a, b in sets]) > 0.93
     monkeypatch.setattr("tidemark.analysis.aggregation.ONCE", (0.10**2, PRIOR_UNITS))
     assert share([measured_once(a.ratio(b), windows=2) for a, b in sets]) < 0.93, "what was assumed before"
+
+
+def test_few_far_values_of_a_window_do_not_make_its_interval_narrow() -> None:
+    """The far ones make up the variance of the median's draws, and lie outside the interval."""
+    rng = np.random.default_rng(5)
+    values = rng.permutation(np.concatenate([np.full(18, 0.12), np.full(7, 0.5)])) * np.exp(0.01 * rng.normal(size=25))
+    inside = median(BlockSample.prepare(values, rng))
+    for end in interval(measured_once(inside).estimate("")):
+        assert abs(math.log(end / inside.value)) > 0.2, "12 %, with 8 degrees of freedom"
+
+
+def test_value_without_an_interval_gives_none_to_a_ratio() -> None:
+    (sampled,) = runs_of(10.0, 0.0, 1, np.random.default_rng(26))
+    for found in (sampled.ratio(known(2.0)), known(2.0).ratio(sampled)):
+        assert found.estimate("").low is None
+    halved = sampled.ratio(literal(2.0)).estimate("")
+    whole = sampled.estimate("")
+    assert halved.low == pytest.approx((whole.low or 0) / 2) and (halved.n, halved.runs) == (whole.n, whole.runs)
 
 
 def test_no_variance_is_assumed_of_counts_and_of_what_happened_once() -> None:

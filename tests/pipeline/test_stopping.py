@@ -309,6 +309,22 @@ def test_what_servers_of_a_block_have_in_common_widens_intervals(tmp_path: Path)
     assert half_width() > 1.3 * alone
 
 
+def test_window_after_a_cold_start_is_no_round(tmp_path: Path) -> None:
+    """Plant one that is three times as slow: the effect of the cold start alone is of it."""
+    slow = (replace(model, repeats=(*REPEATS[:5], 3.0)) for model in (DUCKLAKE, PYICEBERG))
+    results = measured_in_rounds(tmp_path, *slow)
+    for path in results.rglob("run-*/run.json"):
+        values = json.loads(path.read_text())
+        values["config"]["block"] = values["series"]["repeat"] % 6
+        path.write_text(json.dumps(values))
+    measures = Measures(RunSet.load(results), QUANTITIES)
+    series = measures.run_set.find("ducklake", "single")
+    assert series is not None and len(series.hot_runs) == 5 and len(series.repeats) == 6
+    one = measures.of_run(WRITE_MEDIAN, series.hot_runs[0])
+    assert measures.hot(WRITE_MEDIAN, series).value == pytest.approx(one.value, rel=0.1)
+    assert measures.cold_effect(WRITE_MEDIAN, series).value == pytest.approx(1.1, rel=0.05)
+
+
 def test_widths_need_no_libraries_of_the_analysis_where_rounds_are_measured(tmp_path: Path) -> None:
     """The Python of a stack measures, and has none of them."""
     results = measured_in_rounds(tmp_path, *THREE)

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from tests.runs.runset import DELTA, DUCKLAKE, ICEBERG_DUCKDB, INLINED, NULL, PYICEBERG, Model, batched, write_run_set
 
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import NotAvailable
-from tidemark.analysis.statistics import BootstrapEstimate
+from tidemark.analysis.statistics import NORMAL, BootstrapEstimate, counted
 from tidemark.paths import ANSWER
 from tidemark.pipeline.build import build_claims, build_report
 from tidemark.results.report.answer import answers, in_lines, of_one, read_first
 from tidemark.results.report.summary_table import (
     Group,
     Subject,
+    SummaryMetric,
     asking,
     comparisons,
     groups,
@@ -137,6 +140,20 @@ def test_answers_leave_out_the_harness_and_name_tied_systems(measured: Group) ->
     assert lines[2].startswith("Compared: ") and "tied means that no difference" in lines[2] and "SYNTHETIC" in lines[2]
     assert "intervals assume that another measurement differs by 12 %" in lines[2]
     assert "repeats" not in in_lines(list(found.values()), synthetic=True, repeated=True)[2]
+
+
+def test_lost_row_is_an_answer_however_wide_its_interval() -> None:
+    asked = SummaryMetric(
+        "lost", "Lost", "", lambda *_: counted(0), "", signed=True, asks="Lost", extreme="worst", none="None was seen"
+    )
+    for share, begin in ((0.004, "Lossy: "), (0.0, "None was seen")):
+        lossy = replace(counted(share), draws=share + 2 * share * NORMAL, bounds=(0.0, 1.0), is_exact=False)
+        ranked = [
+            (SimpleNamespace(title=name, asked=None), value) for name, value in (("Kept", counted(0)), ("Lossy", lossy))
+        ]
+        group = SimpleNamespace(ranked=lambda *_, found=ranked: found, without=lambda _place: [])
+        (found,) = answers(cast(Group, group), [asked])
+        assert found["text"].startswith(begin)
 
 
 def test_files_without_a_format_are_a_bound_and_not_ranked(measured: Group, monkeypatch: pytest.MonkeyPatch) -> None:
