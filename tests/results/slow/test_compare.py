@@ -100,6 +100,10 @@ def edited(results: Path, change: Callable[[dict[str, Any]], None], pattern: str
     [
         (lambda m: m["dataset"].update(sha256="cd" * 32), "the dataset differs"),
         (lambda m: m.update(window_s=60.0), "the protocol's window differs"),
+        (
+            lambda m: m["config"].update(commits=100, least_seconds=2),
+            "windows end differently (by time against after 100 commits and 2 s)",
+        ),
         (lambda m: m["producer"].update(mode="beside"), "the mode of the producer differs"),
         (lambda m: m["oracle"].update(applicable=False, reader="nobody"), "the oracle of DuckLake differs"),
         (lambda m: m["oracle"].update(verdict=False, missing=1), "does not hold what was acknowledged"),

@@ -194,8 +194,9 @@ def _protocols(a: Side, b: Side) -> Iterator[str]:
         names = {series.protocol for series in found}
         return names, windows, max((len(repeat.runs) for series in found for repeat in series.repeats), default=0)
 
-    def ends(side: Side) -> list[str]:
-        found = [dict(run.manifest.config) for series in side.series().values() for run in series.runs]
+    def ends(which: int) -> list[str]:
+        """Return how the windows of the series that both have end, in A (0) or B (1)."""
+        found = [dict(run.manifest.config) for pair in _pairs(a, b) for run in pair[which].runs]
         of = {(each.get("commits") or 0, each.get("least_seconds") or 0) for each in found}
         return [f"after {commits:,} commits and {least:g} s" if commits else "by time" for commits, least in sorted(of)]
 
@@ -205,8 +206,8 @@ def _protocols(a: Side, b: Side) -> Iterator[str]:
     (name_a, windows_a, runs_a), (name_b, windows_b, runs_b) = sizes(a), sizes(b)
     if name_a != name_b:
         yield f"the protocol differs ({', '.join(sorted(name_a))} against {', '.join(sorted(name_b))})"
-    elif ends(a) != ends(b):
-        yield f"windows end differently ({' and '.join(ends(a))} against {' and '.join(ends(b))})"
+    elif ends(0) != ends(1):
+        yield f"windows end differently ({' and '.join(ends(0))} against {' and '.join(ends(1))})"
     elif not _alike(windows_a, windows_b):
         yield f"the protocol's window differs ({_spelt(windows_a)} against {_spelt(windows_b)} s)"
     elif runs_a != runs_b and not (in_rounds(a) and in_rounds(b)):  # what follows the rounds may be left to measure
@@ -313,7 +314,8 @@ def _notes(a: Side, b: Side, leading: Metric) -> Iterator[str]:
         machines = " and ".join(sorted(map(machine_words, side.run_set.machines)))
         count = sum(len(series.runs) for series in side.series().values())
         yield f"{letter} is {side.name}: {count} runs on {machines}."
-    if others := dict.fromkeys(name for side in (a, b) for name in side.run_set.stacks if name != a.stack):
+    others = dict.fromkeys(name for side in (a, b) for name in side.run_set.stacks if name != a.stack)
+    if a.stack and others:
         yield f"Compared is the stack {a.stack}; {listed(list(others))} of either set is left out."
     identities = [{machine.identity for machine in side.run_set.machines} for side in (a, b)]
     if None in identities[0] | identities[1]:
