@@ -120,7 +120,7 @@ def test_a_wrong_value_in_the_file_is_named_with_its_line(tmp_path: Path) -> Non
         load(path)
 
 
-@pytest.mark.parametrize("text", ["[1, 2]", "protocol: [", "a: !!python/none 1", "\x00", "x: &a [*a]"])
+@pytest.mark.parametrize("text", ["[1, 2]", "# no key\n", "protocol: [", "a: !!python/none 1", "\x00", "x: &a [*a]"])
 def test_invalid_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(text)
@@ -332,6 +332,9 @@ def test_address_without_a_secret_is_accepted_unchanged(key: str, address: str) 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
+        ("kafka_address=broker", r"services\.kafka_address'"),
+        ("kafka_address='broker:9092, other:9092'", r"services\.kafka_address'"),
+        ("iceberg_rest_address=rest:8181", r"services\.iceberg_rest_address'"),
         ("connect_address=connect:8083", r"services\.connect_address'"),
         ("flink_address=http://flink", r"services\.flink_address'"),
         ("flink_address=https://flink:8081", r"services\.flink_address'"),
@@ -340,7 +343,7 @@ def test_address_without_a_secret_is_accepted_unchanged(key: str, address: str) 
         ("connect_address=http://connect:8083", r"kafka_address'.* needed: the address of the broker"),
     ],
 )
-def test_unreachable_engine_address_is_refused(given: str, said: str) -> None:
+def test_address_of_a_wrong_form_is_refused(given: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         load(SHIPPED, [f"services.{given}"])
 

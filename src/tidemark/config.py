@@ -109,7 +109,8 @@ def load(path: Path, overrides: Iterable[str] = ()) -> Config:
 def _file(path: Path, name: str) -> tuple[dict[Any, Any], dict[Key, Place]]:
     """Return the values of a YAML file and the line of each key."""
     values, lines = _read_yaml(_read(path), name)
-    values = {} if values is None else values
+    if values is None:  # Snakemake refuses such a file
+        raise ConfigError(f"{name}: found no key; a file that changes no default holds {{}}")
     if not isinstance(values, dict):
         raise ConfigError(f"{name}: found {type(values).__name__}, expected keys with values, as in the shipped file")
     return values, lines

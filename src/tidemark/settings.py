@@ -23,7 +23,8 @@ DAY = 86_400  # the longest time that can be set, in seconds
 NAME = "^[a-z0-9][a-z0-9-]*$"
 
 Text = Annotated[str, Meta(min_length=1)]
-WebAddress = Annotated[str, Meta(pattern="^https?://[^/]+/?$")]
+WebAddress = Annotated[str, Meta(pattern=r"^https?://[^/\s]+/?$")]
+Brokers = Annotated[str, Meta(pattern=r"^[^,\s]+:[0-9]{1,5}(,[^,\s]+:[0-9]{1,5})*$")]
 SparkMaster = Annotated[str, Meta(pattern=r"^(local|local\[([1-9][0-9]{0,3}|\*)\]|spark://[^/\s]+)$")]
 
 
@@ -118,7 +119,9 @@ class DatasetConfig:
 class ServicesConfig:
     """The servers; the address of a running server replaces the one that would be started here."""
 
-    kafka_address: Annotated[str | None, about("host:port of a running broker. null: one is started.")] = None
+    kafka_address: Annotated[
+        Brokers | None, about("host:port of a running broker, or of several with commas. null: one is started.")
+    ] = None
     kafka_heap_mb: Annotated[int, about("Heap of the broker that is started.", ge=256, le=65536)] = 1024
     postgres_address: Annotated[
         str | None,
@@ -128,7 +131,7 @@ class ServicesConfig:
         ),
     ] = None
     iceberg_rest_address: Annotated[
-        str | None,
+        Annotated[str, Meta(pattern=r"^https?://[^/\s]+(/\S*)?$")] | None,
         about("http://host:port of a running Iceberg REST catalog. null: the reference server is started."),
     ] = None
     iceberg_rest_heap_mb: Annotated[

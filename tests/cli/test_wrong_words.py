@@ -57,6 +57,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *wo
         (("list", "series", "smoke"), "found 'smoke'; allowed: options, and values such as --config protocol=smoke"),
         (("show", "config", "--config", "protocol=smoke", "now"), "found 'now'"),
         (("list", "versions", "--protocol", "smoke"), "no option --protocol; './tidemark list versions --help'"),
+        (("show", "config", "--schema", "--study", "streams"), "found '--study' beside --schema"),
+        (("show", "config", "--schema", "now"), "found 'now' beside --schema"),
         (("doctor", "now"), "unexpected extra argument"),
         (("nope",), "No such command 'nope'"),
         (("-q", "-v", "list", "stacks"), "found both --quiet and --verbose; allowed: one of them"),

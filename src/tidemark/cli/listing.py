@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tidemark.cli.completion import one_of_these
-from tidemark.cli.words import MORE_VALUES, ConfigFile, Overrides, Presets, values
+from tidemark.cli.words import MORE_VALUES, ConfigFile, Overrides, Presets, values, words_given
 from tidemark.errors import ConfigError, TidemarkError
 from tidemark.paths import Workspace
 from tidemark.process_lifetime import say
@@ -256,6 +256,8 @@ def show_config(
     from tidemark.schema import editor_schema, sections
 
     if as_schema:
+        if beside := [word for word in words_given(context) if word != "--schema"]:
+            raise ConfigError(f"found '{beside[0]}' beside --schema, which is the same for every configuration")
         print(editor_schema(), end="")
         return
     found = make_plan(load(configfile, values(context, config, preset))).config

@@ -243,7 +243,8 @@ def test(
 ) -> None:
     """Run the tests: units, results, one write and read of each system, and one smoke pipeline.
 
-    Further arguments, such as paths and -k, go to pytest, which then runs what they select in one process.
+    Further arguments, such as paths and -k, go to pytest, which then runs what they select in one process. The
+    exit code is pytest's.
     """
     os.chdir(REPOSITORY)
     if context.args:

@@ -79,6 +79,13 @@ def values(context: typer.Context, given: list[str] | None, presets: list[str] |
     return pairs
 
 
+def words_given(context: typer.Context) -> list[str]:
+    """Return the options and words that the command line holds, without their values and without defaults."""
+    options = [each for each in context.command.params if each.name is not None]
+    sources = {each.opts[0]: context.get_parameter_source(each.name) for each in options}
+    return [*(name for name, source in sources.items() if source and source.name == "COMMANDLINE"), *context.args]
+
+
 def explained(error: Exception, words: Sequence[str]) -> TidemarkError | None:
     """Return a one-line error if `words`, or a path that they name, are the cause of `error`; None otherwise."""
     in_words = getattr(error, "format_message", None)
