@@ -16,6 +16,7 @@ from tidemark.machine.watch import Watch
 from tidemark.measure.describe import client_versions
 from tidemark.measure.warmup import files_of, warm
 from tidemark.measure.workload import Evict, ProgressCallback, RunHistory, TestBed, Window, WindowRunner
+from tidemark.process_lifetime import was_interrupted
 from tidemark.runs.circumstances import Harness, Interference
 from tidemark.runs.manifest import Manifest, SeriesPart, write_run
 from tidemark.runs.outcome import DISTURBED
@@ -98,6 +99,8 @@ def measure_run(
             found=pairs(description.found),
             config=pairs(json.loads(json.dumps(spec.configured(), default=str))),
         )
+        if was_interrupted():  # DuckDB made an error of it, which a look at the table or a writer's policy took
+            raise KeyboardInterrupt
         show("writing the run's files")
         write_run(target, window, watch.sampler.series, manifest, description.files)
     return window, again

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tidemark import process_lifetime
 from tidemark.config import ServicesConfig, load
 from tidemark.dataset import Provenance
 from tidemark.errors import OracleError
@@ -51,6 +54,15 @@ class Duplicating(DeltaRs):
         ids = rows.column("id").to_numpy()
         places = np.where(ids == 998, np.flatnonzero(ids == 999)[0], np.arange(len(ids))) if 999 in ids else None
         super().write(rows if places is None else rows.take(pa.array(places)).combine_chunks())
+
+
+class Taken(DeltaRs):
+    """System that reports success although an interruption came, as a client that converts the exception does."""
+
+    def write(self, rows: pa.Table) -> None:
+        with suppress(KeyboardInterrupt):
+            super().write(rows)
+            signal.raise_signal(signal.SIGINT)
 
 
 def lazy(kind: Any, method: str) -> type[System]:
@@ -140,6 +152,21 @@ def test_honest_system_passes(measure: Callable[[type[System]], Path], system: t
     target = measure(system)
     assert (target / "run.json").exists()
     assert pq.read_table(target / "operations.parquet").num_rows >= 2
+
+
+def test_run_that_was_interrupted_is_not_kept(
+    measure: Callable[[type[System]], Path], workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_lifetime, "_interruptions", [])
+    before = {number: signal.getsignal(number) for number in process_lifetime.INTERRUPTIONS}
+    process_lifetime.heed_interruptions(once=True)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            measure(Taken)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert not (workspace.root / "run-0").exists()
 
 
 @pytest.mark.parametrize(
