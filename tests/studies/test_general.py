@@ -66,7 +66,8 @@ def test_every_study_is_found_and_makes_results() -> None:
     assert list(found) == sorted(found) and "streams" in found
     for name, study in found.items():
         assert study.name == name and study.title
-        assert study.results.quantities.headline
+        keys = [each.key for each in study.results.quantities.headline]
+        assert keys and len(set(keys)) == len(keys) and all(keys)
 
 
 def test_claims_name_quantities_of_their_study() -> None:

@@ -147,9 +147,9 @@ type How = Quantile | PooledQuantile | InterquartileRange | PerSecond | Share | 
 class Metric:
     """Property of a run: a number with its interval, or NotAvailable.
 
-    `name` identifies it in claims and stored results, `title` in headings, and `key` prefixes its columns in CSV and
-    JSON with several quantities side by side. A `signed` quantity may be zero or negative: its values are compared by
-    their difference, not by a ratio.
+    `name` identifies it in claims and stored results, `title` in headings, and `key` (by default the name) prefixes its
+    columns in CSV and JSON with several quantities side by side. A `signed` quantity may be zero or negative: its
+    values are compared by their difference, not by a ratio.
     """
 
     name: str
@@ -163,6 +163,9 @@ class Metric:
     signed: bool = False
     scale: Metric | None = None  # quantity it grows with across systems; unit variance is estimated on the share
     heading_unit: str | None = None  # next to a title that contains the rest of the unit
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", self.key or self.name.replace(" ", "_"))
 
     @property
     def beside_title(self) -> str:
