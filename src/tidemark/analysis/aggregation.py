@@ -125,8 +125,8 @@ def mean_of_rounds(
     return replace(_widened(inside, variance, degrees, rng), rounds=rounds)
 
 
-def measured_once(unit: BootstrapEstimate, windows: int = 1) -> BootstrapEstimate:
-    """Return `unit` with the variance that `windows` windows are assumed to have if nothing shows how they vary.
+def measured_once(unit: BootstrapEstimate, windows: float = 1) -> BootstrapEstimate:
+    """Return `unit` with `windows` times the variance that a window is assumed to have if nothing shows how it varies.
 
     The blocks within a window say nothing of it. Counts, times that happened once and quantities on the linear scale
     are returned unchanged.

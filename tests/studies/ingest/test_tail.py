@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -233,7 +234,7 @@ def of(quantity: Metric, run: Run) -> float:
     return found.value
 
 
-def run(count: int, *, exact: bool = True, part: str = TAIL, writers: int = 1) -> Run:
+def run(count: int, *, exact: bool = True, part: str = TAIL, writers: int = 1, percent: int = 50) -> Run:
     """Return a run: requests waited 0, 1, 2, ... ms for 5 ms of service, after a closed loop of 200 with one stall."""
     waits = np.arange(count) * MS
     columns = {"response_ns": waits + 5 * MS, "wait_ns": waits, "outcome": np.array([ACKED] * count, object)}
@@ -244,7 +245,9 @@ def run(count: int, *, exact: bool = True, part: str = TAIL, writers: int = 1) -
         "schedule": {"requests_per_s": 50.0, "overloaded": False, "not_begun": 0, "scheduled": count},
     }
     manifest = SimpleNamespace(
-        oracle=SimpleNamespace(verdict=exact), found=found.items(), config={"part": part}.items()
+        oracle=SimpleNamespace(verdict=exact),
+        found=found.items(),
+        config={"part": part, "percent": percent}.items(),
     )
     read = columns.__getitem__
     made = SimpleNamespace(label="a/tail/c/run-1", manifest=manifest, column=read, words=read, record=recorded(found))
@@ -271,6 +274,15 @@ def test_quantiles_are_order_statistics_and_need_enough_requests() -> None:
         of(metrics.RESPONSE_P99, run(1000, exact=False))
     with pytest.raises(NotAvailable, match="by no schedule"):
         of(metrics.RESPONSE_P99, run(1000, part="writers"))
+
+
+@pytest.mark.parametrize(("percent", "spread"), [(50, 0.24), (90, 1.2)])
+def test_interval_of_a_response_grows_with_the_load(percent: int, spread: float) -> None:
+    how = metrics.RESPONSE_P50.how
+    assert callable(how)
+    found = how(run(20_000, percent=percent)).estimate("")
+    assert found.low < found.value * math.exp(-2.2 * spread) and found.high > found.value * math.exp(2.2 * spread)
+    assert found.high < found.value * math.exp(3.0 * spread)
 
 
 def series(mode: str, *, overloaded: bool = False, harness: bool = False) -> Series:

@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from tidemark.analysis.aggregation import measured_once
 from tidemark.analysis.blocks import BlockSample, block_length, draw_cells
 from tidemark.analysis.metrics import HIGHER, LOWER, Metric, MetricSet, NotAvailable, require
 from tidemark.analysis.statistics import (
@@ -326,6 +327,19 @@ def _quantile(run: Run, times: Callable[[Run], Times], probability: float) -> Bo
     return _quantile_ms(run, times(run), probability, least, "requests", times.__name__)
 
 
+MOST_LOAD = 0.99  # of the closed loop's rate: at 1 a queue has no typical length
+
+
+def _queued(run: Run, times: Callable[[Run], Times], probability: float) -> BootstrapEstimate:
+    """Return a quantile of times that contain a wait, with the variance that another window is assumed to have.
+
+    The wait of a queue grows as 1 / (1 - load): a rate that differs by 1 % changes it by 1 % / (1 - load).
+    """
+    found = _quantile(run, times, probability)
+    load = min(int(dict(run.manifest.config)["percent"]) / 100, MOST_LOAD)
+    return measured_once(found, 1 / (1 - load) ** 2)
+
+
 def _longest(run: Run) -> BootstrapEstimate:
     found = responses(run)
     require(len(found), "no request was acknowledged")
@@ -346,31 +360,33 @@ def _requests_per_s[T: (ClosedLoop, Schedule)](run: Run, kind: type[T]) -> Boots
     return known(_on_schedule(run).record(kind).requests_per_s)
 
 
-def _time(name: str, title: str, times: Callable[[Run], Times], probability: float) -> Metric:
-    return Metric(name, "ms", title, partial(_quantile, times=times, probability=probability), LOWER)
+def _time(
+    name: str, title: str, times: Callable[[Run], Times], probability: float, how: Callable[..., BootstrapEstimate]
+) -> Metric:
+    return Metric(name, "ms", title, partial(how, times=times, probability=probability), LOWER)
 
 
 CAPACITY = Metric("closed rate", "requests/s", "Closed loop: requests", partial(_requests_per_s, kind=ClosedLoop))
 OFFERED = Metric("offered rate", "requests/s", "Offered", partial(_requests_per_s, kind=Schedule))
 UTILISATION = Metric("utilisation", "%", "Offered, of what the service allows", _utilisation, LOWER)
 RESPONSE_P50, RESPONSE_P90, RESPONSE_P99, RESPONSE_P999, RESPONSE_P9999 = (
-    _time(f"response {name}", f"Response: {title}", responses, probability)
+    _time(f"response {name}", f"Response: {title}", responses, probability, _queued)
     for name, title, probability in (
         ("p50", "median", 0.5), ("p90", "p90", 0.9), ("p99", "p99", 0.99), ("p99.9", "p99.9", 0.999),
         ("p99.99", "p99.99", 0.9999),
     )
 )  # fmt: skip
 RESPONSE_MAX = Metric("response max", "ms", "Response: longest", _longest, LOWER)
-SERVICE_P99 = _time("service p99", "Service: p99", services, 0.99)
-WAIT_P99 = _time("wait p99", "Wait: p99", waits, 0.99)
-CLOSED_P99 = _time("closed p99", "Closed loop: p99", closed, 0.99)
-CORRECTED_P99 = _time("corrected p99", "Closed loop, corrected: p99", corrected, 0.99)
+SERVICE_P99 = _time("service p99", "Service: p99", services, 0.99, _quantile)
+WAIT_P99 = _time("wait p99", "Wait: p99", waits, 0.99, _queued)
+CLOSED_P99 = _time("closed p99", "Closed loop: p99", closed, 0.99, _quantile)
+CORRECTED_P99 = _time("corrected p99", "Closed loop, corrected: p99", corrected, 0.99, _quantile)
 
 FLUSHES_FAILED = Metric(
     "flushes failed", "", "Share of flushes whose first call failed", _flushes_failed, LOWER, signed=True
 )
-PACED_P50 = _time("paced p50", "Commit: median", commit_times, 0.5)
-PACED_P99 = _time("paced p99", "Commit: p99", commit_times, 0.99)
+PACED_P50 = _time("paced p50", "Commit: median", commit_times, 0.5, _quantile)
+PACED_P99 = _time("paced p99", "Commit: p99", commit_times, 0.99, _quantile)
 
 OF_PACE = (CONFLICTS, FLUSHES_FAILED, ABANDONED, PACED_P50, PACED_P99)
 OF_SCHEDULES = (

@@ -10,6 +10,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
+from tidemark.analysis.aggregation import measured_once
 from tidemark.analysis.blocks import REPLICATES, BlockSample
 from tidemark.analysis.formatting import Cell, MissingCell, attempt, listed
 from tidemark.analysis.metrics import LOWER, Metric, require
@@ -138,7 +139,7 @@ def operations(kept: Sequence[Kept]) -> list[str]:
 def commit_ms(
     kept: Sequence[Kept], probability: float, during: bool, operation: str | None = None
 ) -> BootstrapEstimate:
-    """Return a quantile of commit latency (ms), with a block bootstrap.
+    """Return a quantile of commit latency (ms); windows vary as `measured_once` assumes.
 
     Raise NotAvailable if there is no run, if a table does not hold what was acknowledged, or for too few commits.
     """
@@ -148,7 +149,8 @@ def commit_ms(
     least = round(1 / (1 - probability))
     require(len(times) >= least, f"needs {least:,} commits, there are {len(times):,}")
     names = ("maintained", kept[0].series.id, during, operation)
-    return quantile(BlockSample.prepare(np.maximum(times, 1e-3), generator(*names)), probability)
+    found = quantile(BlockSample.prepare(np.maximum(times, 1e-3), generator(*names)), probability)
+    return measured_once(found, 1 / len(kept))
 
 
 def slowed(kept: Sequence[Kept], probability: float, operation: str | None = None) -> BootstrapEstimate:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tidemark.analysis.aggregation import measured_once
 from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.formatting import Cell, estimate_text, listed, number
 from tidemark.analysis.measures import Measures
@@ -241,7 +242,7 @@ class Age:
 
     def median(self, operation: str) -> BootstrapEstimate:
         sample = BlockSample.prepare(self.times_ms(operation), generator(self.run.label, self.age, operation))
-        return quantile(sample, 0.5)
+        return measured_once(quantile(sample, 0.5))
 
 
 def aged_series(run_set: RunSet) -> list[Series]:
